@@ -1,0 +1,7 @@
+"""`python -m specconsole`."""
+
+import sys
+
+from specconsole.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+"""The command line: finds the verb's module by its name, imports that one only, and turns errors into one line.
+
+A verb is one module in `specconsole/cli/verbs/` (`hosts.py` is `specconsole hosts`; `_` in a file name is `-`)
+with `HELP` (one line), `add_arguments(parser)` and `run(args) -> int`. Its top level imports argparse and
+other cheap things only, so that `--help` stays fast; what it needs to work is imported inside `run`.
+Standard output carries data, standard error narration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from types import ModuleType
+
+from specconsole import __version__
+from specconsole.cli import verbs
+from specconsole.errors import EXIT_CANCELLED, SpecconsoleError
+
+
+def verb_names() -> list[str]:
+    """Every verb, by listing the folder."""
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(verbs.__path__))
+
+
+def load_verb(name: str) -> ModuleType:
+    """The module of a verb. Raises ModuleNotFoundError for an unknown one."""
+    return importlib.import_module(f"{verbs.__name__}.{name.replace('-', '_')}")
+
+
+def build_parser(argv: list[str]) -> argparse.ArgumentParser:
+    """A parser that knows all verbs by name, and only the one that `argv` names by its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="specconsole",
+        description="Control console for tuning speculative decoding on GPU hosts. Without a verb: the window.",
+    )
+    parser.add_argument("--version", action="version", version=f"specconsole {__version__}")
+    parser.add_argument("--read-only", action="store_true", help="turn off every verb and key that changes something")
+    wanted = next((word for word in argv if not word.startswith("-")), None)
+    names = verb_names()
+    sub = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name in names:
+        if wanted in names and name != wanted:
+            sub.add_parser(name, add_help=False)
+            continue
+        module = load_verb(name)
+        child = sub.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add_arguments(child)
+        child.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit status (see `specconsole.errors`)."""
+    argv = sys.argv[1:] if argv is None else argv
+    parser = build_parser(argv)
+    args = parser.parse_args(argv)
+    run = getattr(args, "run", None)
+    if run is None:
+        args.verb = "window"
+        try:
+            run = load_verb("window").run
+        except ModuleNotFoundError:
+            parser.print_help()
+            return 0
+    try:
+        return int(run(args))
+    except SpecconsoleError as error:
+        print(f"specconsole {args.verb}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"specconsole {args.verb}: interrupted", file=sys.stderr)
+        return EXIT_CANCELLED
+    except BrokenPipeError:
+        # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13

@@ -1,0 +1,1 @@
+"""Immutable snapshots: the only facts that a pane may draw, one module a subject."""

@@ -1,0 +1,29 @@
+"""Fixtures for every test: an isolated home, no proxies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy")
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """HOME and the XDG folders inside the test's own folder; proxy variables gone."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name, sub in (
+        ("CONFIG", ".config"),
+        ("STATE", ".local/state"),
+        ("CACHE", ".cache"),
+        ("DATA", ".local/share"),
+    ):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / sub))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "run"))
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return home
