@@ -12,6 +12,8 @@ from typing import Literal
 
 from specconsole.core.views.host import HostView
 from specconsole.core.views.launch import LaunchView
+from specconsole.core.views.question import Question
+from specconsole.core.views.result import ResultsView
 
 FactKind = Literal["phase-changed", "answers", "failed", "stopped", "stalled", "host-lost", "host-back", "asks", "note"]
 
@@ -38,6 +40,9 @@ class Board:
     hosts: dict[str, HostView] = field(default_factory=dict)
     launches: dict[str, LaunchView] = field(default_factory=dict)
     facts: deque[Fact] = field(default_factory=lambda: deque(maxlen=1000))
+    questions: dict[str, Question] = field(default_factory=dict)
+    """Open questions to the person, by id, oldest first."""
+    results: ResultsView = field(default_factory=ResultsView)
     _seq: int = 0
 
     def publish_host(self, view: HostView) -> None:
@@ -56,6 +61,21 @@ class Board:
 
     def drop_launch(self, launch_id: str) -> None:
         if self.launches.pop(launch_id, None) is not None:
+            self.version += 1
+
+    def publish_results(self, view: ResultsView) -> None:
+        if self.results != view:
+            self.results = view
+            self.version += 1
+
+    def ask(self, question: Question) -> None:
+        """Puts a question to the person; the window shows it as a form."""
+        self.questions[question.question_id] = question
+        self.version += 1
+
+    def answered(self, question_id: str) -> None:
+        """Takes a question off, whoever settled it."""
+        if self.questions.pop(question_id, None) is not None:
             self.version += 1
 
     def tell(self, kind: FactKind, subject: str, text: str, at_s: float) -> None:

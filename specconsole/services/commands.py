@@ -156,4 +156,4 @@ class Commands(Protocol):
         """Drops an ended launch from the list; its folder on the host stays."""
 
     async def collect_evidence(self, launch_id: str, progress: Progress) -> Path:
-        """py-spy of our ranks where it is there, NCCL environment, GPU samples, last lines a rank: into a new folder."""
+        """py-spy of our ranks where it is there, NCCL environment, GPU samples, last lines a rank, in a new folder."""
