@@ -1,0 +1,248 @@
+"""One HTTP/1.1 exchange on a non-blocking socket: bytes and their arrival times, kept as they come.
+
+While a stream runs, an arriving piece costs one `recv`, one clock reading and a look at its last bytes; nothing is
+decoded. `Response` takes the pieces apart after the stream: status, headers, chunked coding, and for each byte of
+the body the time of the piece that completed it.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import time
+from typing import Dict, List, Optional, Tuple
+
+RECV_BYTES = 262144
+Piece = Tuple[float, bytes]
+
+
+class Exchange:
+    """A request on its way. States: `connecting`, `sending`, `receiving`, `done`, `failed`."""
+
+    def __init__(self, sock: Optional[socket.socket], address: Tuple[str, int], payload: bytes) -> None:
+        self.reused = sock is not None
+        self.started_s = time.perf_counter()
+        self.sent_s: Optional[float] = None
+        """When the last byte of the request had been handed to the kernel."""
+        self.last_s = self.started_s
+        self.pieces: List[Piece] = []
+        self.error: Optional[str] = None
+        self.detail = ""
+        self.keep_alive = False
+        self._payload = memoryview(payload)
+        self._partial = b""
+        self._skip = 0
+        self._length: Optional[int] = None
+        self._received = 0
+        self._head_done = False
+        self._chunked = False
+        self._address = address
+        if sock is None:
+            sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            status = sock.connect_ex(address)
+            self.state = "connecting"
+            if status not in (0, errno.EINPROGRESS):
+                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+        else:
+            self.state = "sending"
+        self.sock = sock
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def on_writable(self) -> None:
+        """Goes on with connecting or sending."""
+        if self.state == "connecting":
+            status = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if status:
+                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+                return
+            self.state = "sending"
+        if self.state != "sending":
+            return
+        try:
+            sent = self.sock.send(self._payload)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail("reset", error.__class__.__name__)
+            return
+        self._payload = self._payload[sent:]
+        if not self._payload:
+            self.sent_s = self.last_s = time.perf_counter()
+            self.state = "receiving"
+
+    def on_readable(self) -> None:
+        """Takes what has arrived; never more than one `recv`, so that no stream starves the others."""
+        try:
+            data = self.sock.recv(RECV_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._fail("reset", error.__class__.__name__)
+            return
+        now = time.perf_counter()
+        if not data:
+            self._on_end_of_stream()
+            return
+        self.last_s = now
+        self.pieces.append((now, data))
+        if self._chunked:
+            self._walk_chunks(data)
+        elif self._head_done:
+            self._received += len(data)
+        else:
+            self._read_head()
+        if self._length is not None and self._received >= self._length and self.state == "receiving":
+            self.state = "done"
+
+    def _walk_chunks(self, data: bytes) -> None:
+        """Steps from chunk size to chunk size, without copying, until the last chunk (size 0)."""
+        position = self._skip
+        if self._partial:
+            data, position, self._partial = self._partial + data, 0, b""
+        size_of = len(data)
+        while position < size_of:
+            line_end = data.find(b"\r\n", position)
+            if line_end < 0:
+                self._partial, self._skip = data[position:], 0
+                return
+            try:
+                size = int(data[position:line_end].split(b";")[0], 16)
+            except ValueError:
+                self._fail("bad-response", "no chunk size where one must be")
+                return
+            if size == 0:
+                self.state = "done"
+                return
+            position = line_end + size + 4
+        self._skip = position - size_of
+
+    def abort(self, error_class: str, detail: str) -> None:
+        """Gives the exchange up: time limit, cancel."""
+        self._fail(error_class, detail)
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def _read_head(self) -> None:
+        raw = b"".join(piece for _, piece in self.pieces)
+        end = raw.find(b"\r\n\r\n")
+        if end < 0:
+            if len(raw) > 65536:
+                self._fail("bad-response", "no end of the headers within 64 KiB")
+            return
+        self._head_done = True
+        _, headers = parse_head(raw[:end])
+        self._chunked = headers.get("transfer-encoding", "").lower().endswith("chunked")
+        self.keep_alive = headers.get("connection", "").lower() != "close"
+        if not self._chunked and "content-length" in headers:
+            try:
+                self._length = int(headers["content-length"])
+            except ValueError:
+                self._fail("bad-response", "content-length is not a number")
+                return
+            self._received = len(raw) - end - 4
+        if self._chunked:
+            self._walk_chunks(raw[end + 4 :])
+        if not self._chunked and self._length is None:
+            self.keep_alive = False  # delimited by the close
+
+    def _on_end_of_stream(self) -> None:
+        self.keep_alive = False
+        if self._head_done and not self._chunked and self._length is None:
+            self.state = "done"
+        elif self.pieces:
+            self._fail("truncated", "the server closed in the middle of a response")
+        else:
+            self._fail("reset", "the server closed without a byte")
+
+    def _fail(self, error_class: str, detail: str) -> None:
+        self.state = "failed"
+        self.error = error_class
+        self.detail = detail
+        self.keep_alive = False
+
+
+class Response:
+    """Pieces taken apart. `complete` says that the whole body came; `body` is what did."""
+
+    def __init__(self, pieces: List[Piece]) -> None:
+        raw = b"".join(piece for _, piece in pieces)
+        self.status: Optional[int] = None
+        self.headers: Dict[str, str] = {}
+        self.body = b""
+        self.complete = False
+        self.marks: List[Tuple[int, float]] = []
+        """(end offset in `body`, arrival time): the body up to that offset had arrived at that time."""
+        end = raw.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        self.status, self.headers = parse_head(raw[:end])
+        arrivals: List[Tuple[int, float]] = []
+        offset = 0
+        for at_s, piece in pieces:
+            offset += len(piece)
+            arrivals.append((offset, at_s))
+        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
+            self._dechunk(raw, end + 4, arrivals)
+        else:
+            self.body = raw[end + 4 :]
+            length = self.headers.get("content-length", "")
+            self.complete = not length.isdigit() or len(self.body) >= int(length)
+            self.marks = [(max(0, stop - end - 4), at_s) for stop, at_s in arrivals if stop > end + 4]
+
+    def _dechunk(self, raw: bytes, position: int, arrivals: List[Tuple[int, float]]) -> None:
+        parts: List[bytes] = []
+        total = 0
+        index = 0
+        while True:
+            line_end = raw.find(b"\r\n", position)
+            if line_end < 0:
+                break
+            try:
+                size = int(raw[position:line_end].split(b";")[0], 16)
+            except ValueError:
+                break
+            start = line_end + 2
+            if size == 0:
+                self.complete = True
+                break
+            stop = min(start + size, len(raw))
+            # A chunk may have come in several pieces: one mark for each piece that reaches into it.
+            while index < len(arrivals) and arrivals[index][0] < stop:
+                if arrivals[index][0] > start:
+                    self.marks.append((total + arrivals[index][0] - start, arrivals[index][1]))
+                index += 1
+            parts.append(raw[start:stop])
+            total += stop - start
+            if index < len(arrivals):
+                self.marks.append((total, arrivals[index][1]))
+            if start + size > len(raw):
+                break
+            position = start + size + 2
+        self.body = b"".join(parts)
+
+
+def parse_head(head: bytes) -> Tuple[Optional[int], Dict[str, str]]:
+    """Status and headers (names in lower case); the status is None when the first line is not HTTP."""
+    lines = head.split(b"\r\n")
+    words = lines[0].split(b" ", 2)
+    status = int(words[1]) if len(words) > 1 and words[0].startswith(b"HTTP/") and words[1].isdigit() else None
+    headers: Dict[str, str] = {}
+    for line in lines[1:]:
+        name, _, value = line.partition(b":")
+        headers[name.strip().lower().decode("latin-1")] = value.strip().decode("latin-1")
+    return status, headers
+
+
+def build_request(method: str, path: str, headers: bytes, body: bytes) -> bytes:
+    """The bytes of one request."""
+    head = ("%s %s HTTP/1.1\r\n" % (method, path)).encode("latin-1")
+    return b"".join([head, headers, b"Content-Length: ", str(len(body)).encode(), b"\r\n\r\n", body])
+
+
+def _connect_class(status: int) -> str:
+    return "refused" if status == errno.ECONNREFUSED else "connect-failed"
