@@ -9,7 +9,7 @@ from .plan import PlanError, read_plan
 from .records import RecordPipe
 
 
-def main(argv: "list[str]") -> int:
+def main(argv: list[str]) -> int:
     if len(argv) != 2:
         print("usage: loadgen PLAN.json OUT.jsonl", file=sys.stderr)  # noqa: T201 - its only words
         return 2
