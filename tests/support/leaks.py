@@ -123,9 +123,16 @@ def left_behind(before: Surroundings) -> list[str]:
     while (processes := processes_of_this_run(besides=before.pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
     leaks = [f"process {pid}: {command}" for pid, command in processes.items()]
-    for pid in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    destroy_processes(besides=before.pids)
     leaks += [f"listening on port {port}" for _, port in own_listening_ports() - before.listening]
     leaks += [f"file {path}" for path in sorted(set(watched_files()) - before.files)]
     return leaks
+
+
+def destroy_processes(*, besides: set[int]) -> None:
+    """KILLs what `processes_of_this_run` finds, again and again: some are replaced by others meanwhile."""
+    deadline = time.monotonic() + GRACE_S + 5
+    while (processes := processes_of_this_run(besides=besides)) and time.monotonic() < deadline:
+        for pid in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -37,6 +37,12 @@ def test_a_respawned_child_comes_back(start_victim: StartVictim) -> None:
     assert second
 
 
+def test_a_hopping_process_is_always_another_one(start_victim: StartVictim) -> None:
+    victim = start_victim("--hopping")
+    wait_until(lambda: sum(role == "hopping" for role in victim.pids.values()) > 5, what="it hopped")
+    assert {os.getsid(pid) for pid in victim.alive()} == {os.getsid(victim.pid)}
+
+
 def test_ignoring_and_draining_outlive_term(start_victim: StartVictim) -> None:
     for flags in (["--ignore-term"], ["--drain", "--port", "0"]):
         victim = start_victim(*flags)

@@ -4,7 +4,7 @@ It says on standard output, one JSON object a line, every process it starts (`{"
 happens to it, so that a test knows all pids from a witness of its own. A role is:
 `main`, `child` (plain fork), `daemon` (forked twice, in a session of its own, parent 1), `respawned` (started again
 whenever it dies), `scrubbed` (re-executed with an empty environment, same session), `renamed` (argv overwritten
-by exec with another name). With --port the main process answers GET /health and anything else with 200.
+by exec with another name), `hopping` (a chain of short-lived processes, each the parent of the next). With --port the main process answers GET /health and anything else with 200.
 """
 
 from __future__ import annotations
@@ -66,6 +66,22 @@ def keep_respawning(ignore_term: bool) -> None:
         os.waitpid(fork_into("respawned", ignore_term=ignore_term), 0)
 
 
+def hop_for_ever(ignore_term: bool) -> None:
+    """A process that is another one fifty times a second: it forks and ends, so that a signal hits nobody.
+
+    For a minute only, in case that nobody catches it.
+    """
+    if os.fork() != 0:
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if ignore_term else signal.SIG_DFL)
+    for _ in range(3000):
+        say(role="hopping", pid=os.getpid())
+        time.sleep(0.02)
+        if os.fork() != 0:
+            os._exit(0)
+    os._exit(0)
+
+
 def answer(listener: socket.socket) -> None:
     while True:
         try:
@@ -84,6 +100,7 @@ def main() -> int:
     parser.add_argument("--scrubbed", type=int, default=0)
     parser.add_argument("--renamed", type=int, default=0)
     parser.add_argument("--respawn", action="store_true")
+    parser.add_argument("--hopping", action="store_true")
     parser.add_argument("--ignore-term", action="store_true", help="main and all that it starts")
     parser.add_argument("--children-ignore-term", action="store_true", help="only what main starts")
     parser.add_argument("--drain", action="store_true", help="on TERM close the port and wait for ever for requests")
@@ -108,6 +125,8 @@ def main() -> int:
         exec_sleeper("scrubbed", "sleep", {})
     for _ in range(args.renamed):
         exec_sleeper("renamed", "innocent-looking", dict(os.environ))
+    if args.hopping:
+        hop_for_ever(stubborn)
     if args.respawn:
         threading.Thread(target=keep_respawning, args=(stubborn,), daemon=True).start()
     if listener is not None:
