@@ -4,7 +4,8 @@ It says on standard output, one JSON object a line, every process it starts (`{"
 happens to it, so that a test knows all pids from a witness of its own. A role is:
 `main`, `child` (plain fork), `daemon` (forked twice, in a session of its own, parent 1), `respawned` (started again
 whenever it dies), `scrubbed` (re-executed with an empty environment, same session), `renamed` (argv overwritten
-by exec with another name), `hopping` (a chain of short-lived processes, each the parent of the next). With --port the main process answers GET /health and anything else with 200.
+by exec with another name), `hopping` (a chain of short-lived processes, each the parent of the next). When all
+stand, `{"role": "main", "state": "running"}` is said. With --port the main process answers any request with 200.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ def say(**facts: object) -> None:
     os.write(1, json.dumps(facts).encode() + b"\n")
 
 
+STANDING, STANDS = os.pipe()
+"""Every process started writes a byte into it once it has said itself; `main` waits for as many."""
+
+
+def stand(role: str) -> None:
+    say(role=role, pid=os.getpid())
+    os.write(STANDS, b".")
+
+
 def sleep_for_ever(role: str, *, ignore_term: bool) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN if ignore_term else signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN if ignore_term else signal.SIG_DFL)
-    say(role=role, pid=os.getpid())
+    stand(role)
     while True:
         time.sleep(NAP_S)
 
@@ -56,7 +66,7 @@ def fork_twice(*, ignore_term: bool) -> None:
 
 def exec_sleeper(role: str, argv0: str, environment: dict[str, str]) -> None:
     if os.fork() == 0:
-        say(role=role, pid=os.getpid())
+        stand(role)
         os.execve("/bin/sleep", [argv0, str(int(NAP_S))], environment)
 
 
@@ -144,6 +154,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, on_term)
     signal.signal(signal.SIGINT, on_term)
     say(role="main", pid=os.getpid())
+    for _ in range(args.children + args.daemons + args.scrubbed + args.renamed + args.respawn):
+        os.read(STANDING, 1)
     for number in range(1, args.log_lines + 1):
         os.write(1, b"line %d of %d\n" % (number, args.log_lines))
         if args.line_interval_s and ended.wait(args.line_interval_s):
