@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 LITERALS: tuple[bytes, ...] = (
     b"%|", b"% Completed", b"it/s", b"s/it", b"B/s]", "% \u2595".encode(), b" -- ETA: ",
@@ -67,6 +69,12 @@ _COUNTED = re.compile(
     rf"\[(?:(?P<elapsed>{_SPAN})<(?:(?P<remaining>{_SPAN}|\?)(?P<rest>,\s*[^\]\r\n\[]{{0,300}})?)?)?(?P<close>\])?"
 )
 
+# The commonest forms of the above, whole: nearly every bar, at a fraction of the cost.
+_COMMON = re.compile(
+    r"(?<!\d)(\d{1,3})%(?:\|[^|\r\n\[]{0,100}\| | Completed \| )(\d{1,9})/(\d{1,9}) "
+    r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<(?:([\d:]{5,10})|\?), +(?:(\d{1,9}(?:\.\d{1,2})?)(it/s|s/it)|\?it/s)\]"
+)
+
 # 12it [00:03,  3.41it/s]          tqdm without a total
 # Downloading: 1.20GB [00:12, 98.3MB/s]
 _UNCOUNTED = re.compile(
@@ -102,7 +110,8 @@ _SUBJECT = re.compile(
 )
 # What may stand behind the part of a cut bar that could be read: "Completed | 22/6", "00:0", "<00:1".
 _BAR_REST = re.compile(r"^\s*(?:\|?\s*Completed)?[\s|\d/:<\[,.?\u2588-\u258f]*(?:it|s|it/s?|s/it?)?$")
-_CHANGING = re.compile(r"\s*\([^()]*=[^()]*\)\s*$")
+_SPAN_PARTS = re.compile(r"(?:(\d{1,4})\s?d(?:ays?)?,?\s?)?(?:(\d{1,5}):)?(\d{1,2}):(\d{2}(?:\.\d{1,6})?)")
+_LINE_END = re.compile(r"[\r\n]")
 
 _SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 
@@ -111,31 +120,47 @@ def find_bars(text: str) -> tuple[Bar, ...]:
     """Every bar update in `text` (clean, one line or several updates with or without \\r between), in order."""
     if "%" not in text and "/s]" not in text and " -- ETA: " not in text and "it [" not in text:
         return ()
-    found = [(m.start(), m.end(), _COUNTED, m) for m in _COUNTED.finditer(text)]
-    starts, ends = [item[0] for item in found], [item[1] for item in found]
-    for pattern in (_UNCOUNTED, _PERCENT, _TGI):
+    common = list(_COMMON.finditer(text))
+    if common and len(common) == text.count("%"):
+        return _placed(text, [(m, _common) for m in common])
+    return _placed(text, _any_form(text))
+
+
+_Parser = Callable[["re.Match[str]", str, int], "Bar | None"]
+"""Makes a bar of a match, its description and where that begins; None for text that only looks like one."""
+
+
+def _any_form(text: str) -> list[tuple[re.Match[str], _Parser]]:
+    """What looks like a bar, in order, without overlaps; counts win over a bare percentage."""
+    found: list[tuple[re.Match[str], _Parser]] = [(m, _counted) for m in _COUNTED.finditer(text)]
+    starts, ends = [m.start() for m, _ in found], [m.end() for m, _ in found]
+    others: tuple[tuple[re.Pattern[str], _Parser], ...] = ((_UNCOUNTED, _uncounted), (_PERCENT, _percent), (_TGI, _tgi))
+    for pattern, parser in others:
         for match in pattern.finditer(text):
             before = bisect_right(starts, match.start()) - 1
             inside = before >= 0 and ends[before] > match.start()
             reaches = before + 1 < len(starts) and starts[before + 1] < match.end()
             if not inside and not reaches:
-                found.append((match.start(), match.end(), pattern, match))
-    if not found:
-        return ()
-    found.sort(key=lambda item: item[0])
+                found.append((match, parser))
+    found.sort(key=lambda item: item[0].start())
+    return found
+
+
+def _placed(text: str, found: list[tuple[re.Match[str], _Parser]]) -> tuple[Bar, ...]:
+    """The bars of `found` with their descriptions, and the text glued behind each."""
     bars: list[Bar] = []
     previous_end = 0
-    for index, (start, end, pattern, match) in enumerate(found):
-        begin, desc = _description(text, previous_end, start)
-        limit = found[index + 1][0] if index + 1 < len(found) else len(text)
-        bar = _bar(pattern, match, desc, begin)
+    for match, parser in found:
+        begin, desc = _description(text, previous_end, match.start())
+        bar = parser(match, desc, begin)
         if bar is None:
             continue
-        tail = text[end : _line_end(text, end, limit)]
-        if index + 1 < len(found):
-            tail = tail[: _description(text, end, limit)[0] - end]
-        bars.append(_with_tail(bar, tail))
-        previous_end = end
+        if bars and begin > previous_end:
+            bars[-1] = _with_tail(bars[-1], text[previous_end:begin])
+        bars.append(bar)
+        previous_end = match.end()
+    if bars and previous_end < len(text):
+        bars[-1] = _with_tail(bars[-1], text[previous_end:])
     return tuple(bars)
 
 
@@ -161,46 +186,56 @@ def text_around(text: str, bars: tuple[Bar, ...]) -> tuple[str, str]:
 
 def parse_span(text: str) -> float | None:
     """Seconds of `MM:SS`, `H:MM:SS` or `N day(s), H:MM:SS`; None for `?` and anything else."""
-    match = re.fullmatch(
-        r"(?:(\d{1,4})\s?d(?:ays?)?,?\s?)?(?:(\d{1,5}):)?(\d{1,2}):(\d{2}(?:\.\d{1,6})?)", text.strip()
-    )
+    if len(text) == 5 and text[2] == ":" and text[:2].isdecimal() and text[3:].isdecimal():
+        return int(text[:2]) * 60.0 + int(text[3:])
+    match = _SPAN_PARTS.fullmatch(text.strip())
     if match is None:
         return None
     days, hours, minutes, seconds = match.groups()
     return int(days or 0) * 86400.0 + int(hours or 0) * 3600.0 + int(minutes) * 60.0 + float(seconds)
 
 
-def _line_end(text: str, start: int, limit: int) -> int:
-    ends = [at for at in (text.find("\r", start, limit), text.find("\n", start, limit)) if at >= 0]
-    return min(ends, default=limit)
-
-
 def _description(text: str, floor: int, start: int) -> tuple[int, str]:
     """Where the description before `start` begins (not before `floor`), and its constant part."""
-    floor = max(floor, start - MAX_DESC_CHARS, text.rfind("\r", floor, start) + 1, text.rfind("\n", floor, start) + 1)
+    floor = max(floor, start - MAX_DESC_CHARS)
     raw = text[floor:start]
-    subjects = list(_SUBJECT.finditer(raw))
-    if subjects:
-        # "Loading safetensors checkpoint shards" must not be cut at a later "Loading" of its own.
-        first = subjects[-1].start()
-        floor += first
-        raw = raw[first:]
-    stripped = raw.strip()
-    begin = floor + (len(raw) - len(raw.lstrip())) if stripped else start
+    changing = raw.rfind(" (")
+    if changing >= 0 and "=" in raw[changing:]:
+        skipped, desc = _named(raw[:changing])
+    else:
+        skipped, desc = _named(raw)
+    return (start if skipped < 0 else floor + skipped), desc
+
+
+@lru_cache(maxsize=512)
+def _named(raw: str) -> tuple[int, str]:
+    """How much of `raw` stands before the description (-1: there is none), and the description."""
+    skipped = max(raw.rfind("\r"), raw.rfind("\n")) + 1
+    for subject in _SUBJECT.finditer(raw, skipped):
+        skipped = subject.start()  # the last one: what stands before it is a log line
+    stripped = raw[skipped:].lstrip()
     desc = stripped.rsplit("|", 1)[-1].strip().rstrip(":").rstrip()  # a bar cut at the left leaves "ted |"
-    return begin, _CHANGING.sub("", desc)
+    return (len(raw) - len(stripped) if stripped else -1), desc
 
 
-def _bar(pattern: re.Pattern[str], match: re.Match[str], desc: str, begin: int) -> Bar | None:
-    if pattern is _COUNTED:
-        return _counted(match, desc, begin)
-    if pattern is _UNCOUNTED:
-        return _uncounted(match, desc, begin)
-    if pattern is _TGI:
-        done, total = int(match["done"]), int(match["total"])
-        remaining = parse_span(match["remaining"])
-        return Bar("Download", done, total, "file", None, None, remaining, None, match.start(), match.end(), True)
-    return _percent(match, desc, begin)
+def _common(match: re.Match[str], desc: str, begin: int) -> Bar:
+    percent, done, total, hours, minutes, seconds, remaining, number, unit = match.groups()
+    rate = float(number) if number else None
+    if rate is not None and unit == "s/it":
+        rate = 1.0 / rate if rate > 0 else None
+    return Bar(
+        desc,
+        int(done),
+        int(total),
+        _unit(desc, "it", False),
+        int(percent),
+        int(hours or 0) * 3600.0 + int(minutes) * 60.0 + int(seconds),
+        parse_span(remaining) if remaining else None,
+        rate,
+        begin,
+        match.end(),
+        True,
+    )
 
 
 def _counted(match: re.Match[str], desc: str, begin: int) -> Bar | None:
@@ -245,6 +280,11 @@ def _uncounted(match: re.Match[str], desc: str, begin: int) -> Bar | None:
     )
 
 
+def _tgi(match: re.Match[str], _desc: str, _begin: int) -> Bar | None:
+    done, total, remaining_s = int(match["done"]), int(match["total"]), parse_span(match["remaining"])
+    return Bar("Download", done, total, "file", None, None, remaining_s, None, match.start(), match.end(), True)
+
+
 def _percent(match: re.Match[str], desc: str, begin: int) -> Bar | None:
     percent = int(match["pct"])
     if percent > 100 or _PERCENT_SUBJECT.search(desc) is None:
@@ -267,9 +307,12 @@ def _percent(match: re.Match[str], desc: str, begin: int) -> Bar | None:
 
 
 def _with_tail(bar: Bar, tail: str) -> Bar:
+    tail = tail.lstrip(" ")
+    if not tail or tail[0] in "\r\n":
+        return bar
+    tail = _LINE_END.split(tail, maxsplit=1)[0].strip()
     if not bar.finished:
         tail = _BAR_REST.sub("", tail)
-    tail = tail.strip()
     return replace(bar, tail=tail) if tail else bar
 
 
@@ -295,6 +338,7 @@ def _rate(text: str) -> tuple[float | None, str | None]:
     return None, None
 
 
+@lru_cache(maxsize=512)
 def _unit(desc: str, rate_unit: str | None, scaled: bool) -> str:
     subject = desc.lower()
     if rate_unit in {"B", "iB"}:
