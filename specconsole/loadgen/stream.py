@@ -81,6 +81,8 @@ def _read_events(response: Response, stream: TokenStream) -> None:
     while position < len(body):
         end = body.find(b"\n", position)
         if end < 0:
+            if not response.complete:
+                return  # an event cut in its middle
             end = len(body)
         line = body[position:end].strip()
         # The event is there when its last byte is: the first mark that reaches past its line.
