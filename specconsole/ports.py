@@ -8,10 +8,19 @@ done what it says, and `None` always means "unknown", never "fine".
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
+from specconsole.core.hardware.host import HostCounters
+from specconsole.core.hardware.mounts import Mount
+from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.preflight import Finding
+from specconsole.core.launching.spec import LaunchSpec
+from specconsole.core.launching.stopping import LeftOver, StopEvent
+from specconsole.errors import TransportError
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,194 @@ class Transport(Protocol):
         """
 
     async def aclose(self) -> None: ...
+
+
+class Asker(Protocol):
+    """Puts a question of the other side to the person at the console."""
+
+    async def ask(self, host: str, prompt: str, *, secret: bool = True) -> str | None:
+        """The answer; None when the person declines. `prompt` is one clean line; `secret` hides the typing."""
+
+    def tell(self, host: str, text: str) -> None:
+        """Something to read before answering (a banner with a link to open)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedKey:
+    """A host key that is not trusted, as the host showed it."""
+
+    algorithm: str
+    fingerprint: str
+    """`SHA256:...`, as `ssh-keygen -lf` prints it."""
+    known_file: str
+    """The known_hosts file that trusting it would write to."""
+
+
+@runtime_checkable
+class Link(Transport, Protocol):
+    """A Transport that has to be connected, may break, and can be connected again.
+
+    While it is down every call of `Transport` raises LinkLostError at once; nothing reconnects by itself.
+    """
+
+    @property
+    def connected(self) -> bool: ...
+
+    @property
+    def offered_key(self) -> OfferedKey | None:
+        """The key that the last `connect` refused; None when it refused none."""
+
+    @property
+    def last_heard_s(self) -> float | None:
+        """Event loop's clock when the host was last heard of; None before the first connect."""
+
+    async def connect(self, asker: Asker | None = None) -> None:
+        """Makes the connection. Raises the TransportError that says why not.
+
+        Without `asker` nothing is ever asked: NeedsPersonError says what would have been.
+        """
+
+    async def wait_lost(self) -> TransportError:
+        """Returns when the present connection is gone, with the reason."""
+
+    async def ping(self, timeout_s: float) -> float:
+        """Round trip in seconds. Raises TimeoutError or LinkLostError; neither closes the link."""
+
+    async def trust(self, fingerprint: str) -> None:
+        """Adds `offered_key` to known_hosts. Raises RefusedError when `fingerprint` is not its."""
+
+
+class Launcher(Protocol):
+    """Starts, finds and ends servers on one host. Every implementation passes tests/contracts/."""
+
+    @property
+    def host(self) -> str: ...
+
+    async def preflight(self, spec: LaunchSpec) -> tuple[Finding, ...]:
+        """Looks at port, binary, paths and memory; changes nothing."""
+
+    async def free_port(self) -> int:
+        """A port that nobody listens on right now."""
+
+    async def start(self, spec: LaunchSpec, secrets: Mapping[str, str]) -> LaunchRecord:
+        """Starts it and returns once its process is recorded on the host.
+
+        Raises RefusedError when another console holds the launch lock of that port or the port is taken, BadInputError
+        with the host's reason when the folder can't be written.
+        """
+
+    async def discover(self) -> tuple[LaunchRecord, ...]:
+        """Every launch folder of this machine, oldest first, half-written ones included."""
+
+    async def observe(self, launch_id: str) -> LaunchRecord | None:
+        """None when there is no such folder."""
+
+    async def processes(self, launch_id: str) -> tuple[LeftOver, ...]:
+        """The launch's own processes, proven ones only; `why` says by what."""
+
+    async def owns_listener(self, record: LaunchRecord, port: int) -> bool | None:
+        """Whether a process of the launch holds the listening socket; None when that can't be seen."""
+
+    def stop(
+        self,
+        launch_id: str,
+        *,
+        by: str,
+        at_s: float,
+        grace_s: float,
+        drop_requests: Callable[[], Awaitable[str]] | None = None,
+    ) -> AsyncIterator[StopEvent]:
+        """Stops and verifies; the last event is `finished`. Safe to repeat, to run twice at once, and to cancel.
+
+        `drop_requests` asks the server to drop its requests and says in one line what came of it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What came back from an HTTP request."""
+
+    status: int
+    body: bytes
+
+
+class HttpClient(Protocol):
+    """HTTP to servers of one host, through that host's transport."""
+
+    async def get(self, host: str, port: int, path: str, *, timeout_s: float) -> HttpAnswer:
+        """Raises ConnectionRefusedAtHostError, LinkLostError (reset), TimeoutError, TransportError."""
+
+    async def post_json(self, host: str, port: int, path: str, body: object, *, timeout_s: float) -> HttpAnswer:
+        """As `get`."""
+
+    async def aclose(self) -> None: ...
+
+
+class ServerApi(Protocol):
+    """How one engine is asked. The same for every launch of it; what varies comes in as arguments."""
+
+    engine: str
+
+    def health_path(self, version: str | None) -> str:
+        """The endpoint that tells least expensively whether it answers."""
+
+    @property
+    def probe_costs(self) -> bool:
+        """True where asking for health makes the server work (SGLang generates a token)."""
+
+    async def complete(self, http: HttpClient, host: str, port: int, prompt: str, *, timeout_s: float) -> int:
+        """Asks for exactly 16 tokens and returns how many came back whole. Raises as `HttpClient`, and BadInputError
+        when the answer is no completion."""
+
+    async def drop_requests(self, http: HttpClient, host: str, port: int) -> str:
+        """Asks the server to drop what it works on; one line that says what came of it."""
+
+    async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
+        """Requests that it works on now; None when it doesn't say."""
+
+
+class GpuProbe(Protocol):
+    """The GPU tool of one host. Raises GpuToolError when the tool has no figures, TransportError when the way there
+    is broken."""
+
+    tool: str
+    """What is run there: `nvidia-smi`, `amd-smi`, ..."""
+    note: str
+    """What a person must know of every figure of it (`not tried on hardware`); "" when there is nothing."""
+
+    def ticks(self, every_s: int) -> AsyncGenerator[GpuTick, None]:
+        """All GPUs again and again, about every `every_s` seconds, from one process where the tool can stream.
+
+        A slow tool gives fewer. Close it (`contextlib.aclosing`) to give its channel back.
+        """
+
+    async def snapshot(self) -> GpuTick:
+        """All GPUs once."""
+
+    async def processes(self) -> tuple[GpuProcess, ...]:
+        """Who holds GPU memory, as far as the tool can see."""
+
+    async def facts(self) -> GpuFacts:
+        """Driver, topology, links, MIG devices: what seldom changes. What the tool can't tell is left empty."""
+
+
+class HostProbe(Protocol):
+    """CPU, memory, disks and network of one host."""
+
+    def readings(self, every_s: int) -> AsyncGenerator[HostCounters, None]:
+        """Counters about every `every_s` seconds, the first ones at once. Raises TransportError."""
+
+    def mounts(self) -> Mapping[str, Mount]:
+        """The mount table by mount point; empty where it can't be read, or before the first reading."""
+
+
+class HardwareTools(Protocol):
+    """Finds the right probes for a host."""
+
+    async def find_gpu_probe(self, transport: Transport) -> GpuProbe | str:
+        """The probe of the GPU tool that is there, or why there is none, in one line. Raises TransportError."""
+
+    def host_probe(self, transport: Transport) -> HostProbe: ...
 
 
 class Clock(Protocol):

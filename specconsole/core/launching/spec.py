@@ -1,0 +1,75 @@
+"""A launch as it was asked for: everything that a start needs, resolved, and its form in the launch folder.
+
+One line of JSON on the host (`requested.json`), so that any console of the account can show and repeat it.
+Secrets are in it by name only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from specconsole.errors import BadInputError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpec:
+    """One start of one server."""
+
+    launch_id: str
+    profile: str
+    engine: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    secret_names: tuple[str, ...] = ()
+    environment: str | None = None
+    """Folder of a Python environment on the host whose `bin` goes first on PATH."""
+    working_dir: str | None = None
+    bind: str = "127.0.0.1"
+    port: int | None = None
+    model: str | None = None
+    draft_model: str | None = None
+    health_path: str | None = None
+    health_timeout_s: float | None = None
+    health_prompt: str | None = None
+    grace_s: float = 20.0
+    tags: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The settings that made `argv`, overrides applied."""
+    owner: str = ""
+    """`user@client-machine` of the person who asked for it."""
+    client_id: str = ""
+    """The console's installation that asked, so that two people of one account name are told apart."""
+    requested_at_s: float = 0.0
+    """Client's wall clock, seconds since the epoch."""
+    console_version: str = ""
+
+    def to_json_line(self) -> str:
+        """One line without a newline."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=True, sort_keys=True)
+
+
+def decode_spec(line: str) -> LaunchSpec:
+    """Raises BadInputError when the line is cut, is no JSON, or comes from a newer console."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        raise BadInputError("requested.json is not whole", where="launch folder") from None
+    if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
+        raise BadInputError("requested.json is not a launch", where="launch folder")
+    if data["schema"] > SCHEMA:
+        raise BadInputError(
+            f"written by a newer specconsole (schema {data['schema']})", where="launch folder", try_="update"
+        )
+    known = {f.name for f in fields(LaunchSpec)}
+    shape = {key: value for key, value in data.items() if key in known}
+    for key in ("argv", "tags", "secret_names"):
+        shape[key] = tuple(shape.get(key) or ())
+    try:
+        return LaunchSpec(**shape)
+    except TypeError:
+        raise BadInputError("requested.json lacks a field", where="launch folder") from None
