@@ -21,7 +21,10 @@ from tests.support.waiting import all_pids, environ_of, is_alive
 RUN_VARIABLE = "SPECCONSOLE_TEST_RUN"
 LAUNCH_VARIABLE = b"SPECCONSOLE_LAUNCH"
 ALONE_VARIABLE = "SPECCONSOLE_TEST_ALONE"
-"""Set where nobody else works on this machine (CI): every new file in /tmp, the real home or the checkout is ours."""
+"""Set where nobody else works on this machine (CI): every new file in /tmp, the real home or the checkout is ours.
+
+Elsewhere it may be anybody's, and TMPDIR, HOME and the XDG folders keep ours in the test's own folder.
+"""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE_S = 10.0
@@ -97,14 +100,15 @@ def listening_sockets() -> Iterator[tuple[str, int]]:
 
 def watched_files() -> Iterator[str]:
     """Paths outside any test's folder that a leak of ours would show up among."""
+    if not alone():
+        return
     for entry in os.scandir("/tmp"):
-        if entry.name.startswith("specconsole") or (alone() and not entry.name.startswith("pytest-of-")):
+        if not entry.name.startswith("pytest-of-"):
             yield entry.path
-    if alone():
-        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-        for folder in (".config", ".local/state", ".local/share", ".cache"):
-            yield from files_below(home / folder / "specconsole")
-        yield from files_below(REPOSITORY)
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for folder in (".config", ".local/state", ".local/share", ".cache"):
+        yield from files_below(home / folder / "specconsole")
+    yield from files_below(REPOSITORY)
 
 
 def files_below(folder: Path) -> Iterator[str]:
