@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from specconsole.core.reading.bars import Bar
-from specconsole.core.reading.eta_spread import remaining_range
+from specconsole.core.reading.eta_spread import pace_s, remaining_range
 from specconsole.core.reading.model import EtaRange, Progress
 
 ClockName = Literal["bar", "stamps", "arrival"]
@@ -96,21 +96,13 @@ def track(
 
 
 def rate_per_s(state: BarTrack) -> float | None:
-    """Units per second at the moment; None while a single update, or none, is known.
+    """Units per second at the moment, the same pace that the estimate uses; None before the first update.
 
-    The bar's own printed rate is an exponential average that a slow first item poisons for a dozen updates, so the
-    rate is taken over the newest updates instead.
+    The rate that the bar prints is an exponential average that one slow item poisons for a dozen updates: it stands
+    in only where there are no times.
     """
-    if len(state.points) < 2:
-        return state.printed_rate_per_s
-    newest_done, newest_s = state.points[-1]
-    wanted = max(3, len(state.points) // 4)
-    done, at_s = state.points[max(0, len(state.points) - 1 - wanted)]
-    if newest_s - at_s < 1.0 and state.clock == "bar" and state.printed_rate_per_s is not None and state.changes > 6:
-        return state.printed_rate_per_s
-    if newest_s <= at_s:
-        return state.printed_rate_per_s
-    return (newest_done - done) / (newest_s - at_s)
+    pace = pace_s(state.points, unit=state.unit)
+    return state.printed_rate_per_s if pace is None else 1.0 / pace
 
 
 def bar_eta(state: BarTrack, *, now_s: float | None = None) -> EtaRange | None:
@@ -188,7 +180,7 @@ def _refined(state: BarTrack, bar: Bar, elapsed_s: float) -> tuple[BarTrack, flo
     """
     last_s = state.points[-1][1] if state.points else 0.0
     rate = bar.printed_rate_per_s
-    if rate is None or rate <= 0 or rate == state.printed_rate_per_s:
+    if rate is None or rate <= 0:
         return state, max(last_s, elapsed_s)
     keep, step = 1.0 - _TQDM_SMOOTHING, state.ema_steps + 1
     count = keep * state.ema_count + _TQDM_SMOOTHING * (bar.done - state.ema_done)

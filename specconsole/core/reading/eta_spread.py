@@ -8,88 +8,137 @@ truth nine times in ten.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import exp, log, sqrt
+from statistics import median
 
 _Z90 = 1.645
 _FIRST_IS_SLOW = 3.0
-"""A first step this many times slower per item than the others compiled or opened something: it is left out."""
-_GRAPH_ITEM_S = 0.5
+"""A first step this many times slower per item than the others compiled or opened something."""
+_GRAPH_ITEM_S = 0.15
 """An ordinary graph or kernel (0.03 to 0.5 s each on an H200, SGLang 0.5.17); pulls down the word of one first item."""
-_GRAPH_ITEM_LOW_S = 0.15
-_WIDEST = 300.0
+_GRAPH_ITEM_LOW_S = 0.03
+_FIRST_ITEM_WEIGHT = 0.65
+_WIDEST = 1000.0
 """A range whose ends are further apart than this says nothing; None is more honest."""
 _CLOCK_SLACK_S = 0.25
 """What printing, polling and whole seconds add to either end."""
 _COMPILING_UNITS = frozenset({"graph", "item"})
+_TURN = 0.4
+"""Logarithm of a change of pace that is more than noise."""
 _MIN_PACE_S = 1e-4
+_OVERDUE_MID, _OVERDUE_HIGH = 0.6, 4.0
+"""How much longer an item takes that has already taken longer than any before it, as a multiple of its wait so far."""
 
 Points = Sequence[tuple[int, float]]
+Step = tuple[int, float]
+Range = tuple[float, float, float]
 
 
-def remaining_range(
-    points: Points, *, left: int, unit: str, waiting_s: float, slowest_wait_s: float
-) -> tuple[float, float, float] | None:
+def remaining_range(points: Points, *, left: int, unit: str, waiting_s: float, slowest_wait_s: float) -> Range | None:
     """(low, mid, high) seconds for `left` more items; None where the points support nothing.
 
-    `waiting_s` is the time since the newest change of the count.
+    `waiting_s` is the time since the newest change of the count, `slowest_wait_s` the longest such time before it.
     """
-    steps = [(d1 - d0, t1 - t0) for (d0, t0), (d1, t1) in zip(points, points[1:], strict=False) if d1 > d0]
+    steps = _steps(points)
     if not steps or left <= 0:
         return None
     if len(steps) == 1:
         return _from_one_step(steps[0], left, unit, waiting_s)
-    steps = _without_slow_first(steps)
-    overall = _pace(steps)
-    recent = _pace(_newest(steps))
+    kept, doubt = _without_slow_first(steps, unit)
+    overall, recent, mid_pace = _paces(kept)
+    low_sigma, high_sigma = _sigmas(kept, overall, recent, left)
+    # A burst after a wait looks like a slow first item: until more has been seen, the truth may lie with either.
+    mid_pace *= exp(doubt / 2)
+    low_sigma, high_sigma = sqrt(low_sigma**2 + (doubt / 2) ** 2), sqrt(high_sigma**2 + (doubt / 2) ** 2)
+
+    step_count = min(left, median(count for count, _ in kept))
+    due = _step_in_work(step_count * mid_pace, waiting_s, max(slowest_wait_s, max(s for _, s in steps[1:])))
+    rest = left - step_count
+    slowed = mid_pace
     if waiting_s > slowest_wait_s:
-        # The item in work is slower than any before it: count the wait as its time so far.
-        recent = max(recent, _pace([*_newest(steps), (1, waiting_s)]))
-        overall = max(overall, _pace([*steps, (1, waiting_s)]))
-    mid_pace = exp(0.5 * log(overall) + 0.5 * log(recent))
-    low_sigma, high_sigma = _sigmas(steps, overall, recent, left)
-    mid = left * mid_pace
-    low, high = mid * exp(-_Z90 * low_sigma), mid * exp(_Z90 * high_sigma)
-    spent = min(waiting_s, slowest_wait_s, 0.9 * mid)
-    return _with_slack(low - min(waiting_s, slowest_wait_s), mid - spent, high)
+        slowed = max(mid_pace, _pace([*_newest(kept), (1, waiting_s)]))
+    return _with_slack(
+        due[0] + rest * mid_pace * exp(-_Z90 * low_sigma),
+        due[1] + rest * exp((log(mid_pace) + log(slowed)) / 2),
+        due[2] + rest * slowed * exp(_Z90 * high_sigma),
+    )
 
 
-def _from_one_step(
-    step: tuple[int, float], left: int, unit: str, waiting_s: float
-) -> tuple[float, float, float] | None:
+def pace_s(points: Points, *, unit: str) -> float | None:
+    """Seconds an item now and from here on, as far as the points tell; None before the first step."""
+    steps = _steps(points)
+    if not steps:
+        return None
+    return _paces(_without_slow_first(steps, unit)[0])[2] if len(steps) > 1 else _pace(steps)
+
+
+def _steps(points: Points) -> list[Step]:
+    return [(d1 - d0, t1 - t0) for (d0, t0), (d1, t1) in pairwise(points) if d1 > d0]
+
+
+def _paces(steps: list[Step]) -> tuple[float, float, float]:
+    """Overall, of the newest steps, and what to expect."""
+    overall, recent = _pace(steps), _pace(_newest(steps))
+    weight = _recent_weight(steps, overall, recent)
+    return overall, recent, exp((1 - weight) * log(overall) + weight * log(recent))
+
+
+def _from_one_step(step: Step, left: int, unit: str, waiting_s: float) -> Range | None:
     count, seconds = step
     pace = max(seconds / count, _MIN_PACE_S)
-    if waiting_s > seconds:
-        pace = max(pace, waiting_s)
+    due = _step_in_work(seconds, waiting_s, seconds)
+    rest = max(0, left - count)
     if unit in _COMPILING_UNITS and count == 1:
-        low = min(pace, _GRAPH_ITEM_LOW_S) * left
-        mid = min(pace, exp(0.7 * log(pace) + 0.3 * log(_GRAPH_ITEM_S))) * left
-        high = 1.3 * pace * left
+        low = rest * min(pace, _GRAPH_ITEM_LOW_S)
+        mid = (rest + 1) * min(
+            pace, exp(_FIRST_ITEM_WEIGHT * log(pace) + (1 - _FIRST_ITEM_WEIGHT) * log(_GRAPH_ITEM_S))
+        )
+        high = 1.3 * (rest + 1) * pace + (due[2] if waiting_s > seconds else 0.0)
     else:
-        # One shard: the page cache may end, or the reader may have been warming up.
-        low, mid, high = 0.2 * pace * left, 0.8 * pace * left, 2.5 * pace * left
+        # One shard says little: the page cache may end, or the reader may only have been warming up.
+        low, mid, high = 0.15 * rest * pace, due[1] + 0.8 * rest * pace, due[2] + 2.5 * rest * pace
     if high / max(low, _CLOCK_SLACK_S) > _WIDEST:
         return None
     return _with_slack(low, mid, high)
 
 
-def _without_slow_first(steps: list[tuple[int, float]]) -> list[tuple[int, float]]:
+def _step_in_work(usual_s: float, waiting_s: float, slowest_s: float) -> Range:
+    """What the step that is being waited for still takes."""
+    if waiting_s <= slowest_s:
+        return 0.0, max(0.1 * usual_s, usual_s - waiting_s), max(usual_s, 1.5 * slowest_s) - min(waiting_s, usual_s)
+    return 0.0, _OVERDUE_MID * waiting_s, _OVERDUE_HIGH * waiting_s
+
+
+def _without_slow_first(steps: list[Step], unit: str) -> tuple[list[Step], float]:
+    """The steps without a slow first one, and how doubtful that is (logarithm of the pace's ratio with and without)."""
     first, rest = steps[0], steps[1:]
-    if first[1] / first[0] > _FIRST_IS_SLOW * _pace(rest):
-        return rest
-    return steps
+    if first[1] / first[0] <= _FIRST_IS_SLOW * _pace(rest):
+        return steps, 0.0
+    if unit in _COMPILING_UNITS:
+        return rest, 0.0
+    return rest, log(_pace(steps) / _pace(rest)) / (1.0 + (len(rest) - 1) / 3.0)
 
 
-def _newest(steps: list[tuple[int, float]]) -> list[tuple[int, float]]:
+def _newest(steps: list[Step]) -> list[Step]:
     """The newest quarter of the steps, at least three."""
     return steps[-max(3, len(steps) // 4) :]
 
 
-def _pace(steps: list[tuple[int, float]]) -> float:
+def _recent_weight(steps: list[Step], overall: float, recent: float) -> float:
+    """How far the newest steps speak for the future: most of the way once they agree with each other and not with
+    the ones before (the page cache has ended, another rank has filled it)."""
+    newest = _newest(steps)
+    turned = abs(log(recent / overall)) > _TURN and _unevenness(newest, recent) < _TURN
+    return 0.85 if turned else 0.5
+
+
+def _pace(steps: list[Step]) -> float:
     """Seconds an item."""
     return max(sum(seconds for _, seconds in steps) / sum(count for count, _ in steps), _MIN_PACE_S)
 
 
-def _sigmas(steps: list[tuple[int, float]], overall: float, recent: float, left: int) -> tuple[float, float]:
+def _sigmas(steps: list[Step], overall: float, recent: float, left: int) -> tuple[float, float]:
     """Spread of the logarithm of the time left, below and above."""
     known = len(steps)
     uneven = _unevenness(steps, overall)
@@ -97,12 +146,12 @@ def _sigmas(steps: list[tuple[int, float]], overall: float, recent: float, left:
     horizon = left / (left + done)
     noise = uneven * sqrt(1.0 / known + 1.0 / max(1.0, left * known / done))
     drift = 0.6 * abs(log(recent / overall))
-    unknown = 0.35 * horizon / sqrt(known) + 0.08 * horizon
+    unknown = 0.4 * horizon / sqrt(known) + 0.1 * horizon
     sigma = sqrt(noise**2 + drift**2 + unknown**2)
     return sigma, sigma + 0.15 * horizon
 
 
-def _unevenness(steps: list[tuple[int, float]], overall: float) -> float:
+def _unevenness(steps: list[Step], overall: float) -> float:
     """Relative deviation of a step's time from what its count explains (0 for a metronome)."""
     expected = [count * overall for count, _ in steps]
     squares = sum((seconds - mean) ** 2 for (_, seconds), mean in zip(steps, expected, strict=True))
@@ -110,6 +159,6 @@ def _unevenness(steps: list[tuple[int, float]], overall: float) -> float:
     return min(2.0, sqrt(squares / len(steps)) / per_step)
 
 
-def _with_slack(low: float, mid: float, high: float) -> tuple[float, float, float]:
+def _with_slack(low: float, mid: float, high: float) -> Range:
     mid = max(mid, 0.0)
     return max(0.0, min(low - _CLOCK_SLACK_S, mid)), mid, max(high + _CLOCK_SLACK_S, mid)
