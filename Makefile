@@ -1,33 +1,50 @@
-# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
-PYTHON ?= python3
+# `make demo` and `make test` do all the set-up on a fresh machine. Needs Python 3.11 or newer with venv, and make.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: demo test lint bench real faults clean
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+# Stamps of what is installed: the demo needs less than the tests. Each is made again when a requirement changes.
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found (Debian: apt install python3-venv; or PYTHON=...)." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[demo]" --group dev
+	$(PIP) install --quiet "pip>=25.1"
 	touch $@
 
-demo: $(VENV)/.ready
+$(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
+	$(PIP) install --quiet -c constraints.txt -e ".[demo]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(PIP) install --quiet -c constraints.txt --group dev
+	touch $@
+
+demo: $(VENV)/.demo
 	$(BIN)/specconsole demo
 
-lint: $(VENV)/.ready
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(VENV)/.ready lint
+test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest
 
-faults: $(VENV)/.ready
+# Long fault-injection rounds: broken links, killed consoles.
+faults: $(VENV)/.dev
 	$(BIN)/python -m pytest -m faults
 
-bench: $(VENV)/.ready
-	for program in benchmarks/[a-z]*.py; do $(BIN)/python $$program || exit 1; done
+# Real vLLM and SGLang on the CPU, each in an environment of its own (about 3.5 GB each).
+real: $(VENV)/.dev
+	tests/real/install_engines.sh
+	$(BIN)/python -m pytest -m engines
+
+bench: $(VENV)/.dev
+	for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 
 clean:
 	rm -rf $(VENV)
