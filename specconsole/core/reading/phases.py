@@ -1,0 +1,358 @@
+"""Events to phases: where the start is, which stays it had, what each rank did last.
+
+Ranks run side by side and print the same lines. A stay is entered by the first rank that says so for the n-th
+time; ranks that say it later are behind, not a new stay. Nothing here assumes an order of phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from specconsole.core.reading.bars import Bar
+from specconsole.core.reading.eta import BarTrack, track
+from specconsole.core.reading.events import BarSeen, Count, Enter, Event, HttpUp, Leave, Line, Ready, StopAsked, Stopped
+from specconsole.core.reading.model import START_PHASES, Part, Phase, RankReading, TimelineEntry
+
+# Words in a bar's text -> phase; the first that fits. Texts: SGLang 0.4.6 to 0.5.23, vLLM 0.10 to 0.33,
+# transformers 4.40 to 5.19, huggingface_hub 0.20 to 1.x, modelscope.
+BAR_PHASES: tuple[tuple[tuple[str, ...], Phase, Part | None], ...] = (
+    (("fetching", "download", ".safetensors:", ".bin:", ".gguf:", ".json:", "pulling ", "reconstructing"), "download", None),
+    (("draft extend",), "graph-capture", "draft-extend"),
+    (("capturing draft", "capturing eagle", "capturing prefill cuda", "capturing decode cuda", "capturing speculator"), "graph-capture", "draft"),
+    (("captur", "cuda graph", "[bcg]"), "graph-capture", None),
+    (("shard", "runai", "fastsafetensor", "instanttensor", "loading weight", "loading safetensors", "loading checkpoint", "loading pt", "load weight", "loading layers", "loading model", "loading tensors"), "weights", None),
+    (("warmup", "warm-up", "autotun", "deepgemm", "deep_gemm", "compil", "jit", "tuning"), "compile", None),
+)  # fmt: skip
+_AFTER_READY: tuple[Phase, ...] = ("ready", "serving", "stopping", "stopped")
+MAX_STAYS = 400
+MAX_RANKS = 4096
+
+
+@dataclass(slots=True)
+class Stay:
+    """One stay in a phase."""
+
+    phase: Phase
+    part: Part | None
+    line_no: int
+    start_s: float | None
+    end_s: float | None = None
+    claimed_s: float | None = None
+    """The server's own figure for its length."""
+    earlier_s: float = 0.0
+    """For `ready` and `serving`: the seconds of stays before this one."""
+    count: int = 1
+    left: bool = False
+    """The phase said that it is over and none has begun since."""
+    start_at_s: float | None = None
+    """Arrival of its first line on the caller's clock."""
+
+
+@dataclass(slots=True)
+class RankState:
+    """What one rank did."""
+
+    phase: Phase = "starting"
+    part: Part | None = None
+    line_no: int = 0
+    loads: int = 0
+    """How often it began to load weights: 1 the target's, 2 the draft's."""
+    entered: dict[str, int] = field(default_factory=dict)
+    """`phase/part` -> how often."""
+    at_s: float | None = None
+
+
+@dataclass(slots=True)
+class Phases:
+    """State of the reducer; plain data."""
+
+    stays: list[Stay] = field(default_factory=list)
+    ranks: dict[str, RankState] = field(default_factory=dict)
+    entered: dict[str, int] = field(default_factory=dict)
+    bar: BarTrack | None = None
+    bar_desc: str = ""
+    bars_done: int = 0
+    """Bars of this phase and part that reached their total."""
+    was_ready: bool = False
+    port: int | None = None
+    draft_expected: bool = False
+    progress_line_no: int = 0
+    progress_at_s: float | None = None
+    dropped: int = 0
+    """Stays left out of the timeline because there were too many."""
+
+    # ------------------------------------------------------------------ reading it
+
+    @property
+    def now(self) -> Stay:
+        """The stay that goes on; `starting` before the first line."""
+        return self.stays[-1] if self.stays else Stay("starting", None, 1, None)
+
+    @property
+    def phase(self) -> Phase:
+        return self.now.phase
+
+    @property
+    def part(self) -> Part | None:
+        return self.now.part
+
+    @property
+    def nth(self) -> int:
+        """How many earlier stays in the same phase and part there were."""
+        here = self.now
+        return sum(1 for stay in self.stays[:-1] if (stay.phase, stay.part) == (here.phase, here.part))
+
+    # ------------------------------------------------------------------ feeding it
+
+    def see(self, line: Line, event: Event, now_s: float | None) -> None:
+        """One event; `now_s` is the log's time at this line (its own stamp, else the last one before)."""
+        if isinstance(event, Enter):
+            self._enter(line, event, now_s)
+        elif isinstance(event, Leave):
+            self._leave(line, event, now_s)
+        elif isinstance(event, BarSeen):
+            self._bar(line, event, now_s)
+        elif isinstance(event, Count):
+            self._enter(line, Enter(event.phase, event.part), now_s)
+            self._track(line, _told(event), now_s)
+        elif isinstance(event, HttpUp):
+            self.port = event.port or self.port
+            if not self.was_ready and self.phase not in ("warm-up", "stopping", "stopped"):
+                self._begin(line, "warm-up", None, now_s)
+        elif isinstance(event, Ready):
+            self.was_ready = True
+            if self.phase not in _AFTER_READY:
+                self._begin(line, "ready", None, now_s)
+        elif isinstance(event, StopAsked):
+            if self.phase not in ("stopping", "stopped"):
+                self._begin(line, "stopping", None, now_s)
+        elif isinstance(event, Stopped) and self.phase != "stopped":
+            self._begin(line, "stopped", None, now_s)
+
+    def switch(self, line: Line, phase: Phase, now_s: float | None) -> None:
+        """To `serving` or `ready`, as requests come and go. A start whose ready marker was not seen (a log cut at
+        its left) switches too: what serves has started."""
+        if self.phase in (phase, "stopping", "stopped"):
+            return
+        if phase == "ready" and not self.was_ready and self.phase != "serving":
+            return
+        self._begin(line, phase, None, now_s)
+
+    def touch(self, line: Line) -> None:
+        """A rank said something."""
+        if line.rank is None or (line.rank not in self.ranks and len(self.ranks) >= MAX_RANKS):
+            return
+        rank = self.ranks.setdefault(line.rank, RankState())
+        rank.line_no = line.no
+        rank.at_s = line.at_s if line.at_s is not None else rank.at_s
+
+    def _enter(self, line: Line, event: Enter, now_s: float | None) -> None:
+        if self.was_ready and event.phase in START_PHASES:
+            return
+        if self.phase in ("stopping", "stopped") and event.phase in START_PHASES:
+            return
+        if event.stay and self.bar is not None and not self.bar_finished():
+            return
+        rank = self.ranks.setdefault(line.rank or "", RankState()) if len(self.ranks) < MAX_RANKS else RankState()
+        rank.line_no, rank.at_s = line.no, line.at_s if line.at_s is not None else rank.at_s
+        part = event.part
+        if event.ordinal:
+            rank.loads += 1
+            part = "target" if rank.loads == 1 else "draft"
+        elif part is None and event.phase == "graph-capture":
+            part = self._graph_part(rank)
+        elif part is None and event.phase == "weights":
+            part = "target" if rank.loads < 2 else "draft"
+        key = f"{event.phase}/{part or ''}"
+        again = (rank.phase, rank.part) == (event.phase, part) and key in rank.entered and not event.ordinal
+        if not again:
+            rank.entered[key] = rank.entered.get(key, 0) + 1
+        rank.phase, rank.part = event.phase, part
+        if rank.entered[key] > self.entered.get(key, 0):
+            self.entered[key] = rank.entered[key]
+            if (self.phase, self.part) != (event.phase, part) or self.now.left or event.ordinal:
+                self._begin(line, event.phase, part, now_s)
+        elif again and (self.phase, self.part) == (event.phase, part):
+            self.now.left = False
+        self._progressed(line)
+
+    def _graph_part(self, rank: RankState) -> Part:
+        """Which graphs, where the line does not say: those of the model that was loaded last, except that newer
+        SGLang loads both before it captures any and then names the draft's."""
+        if rank.loads >= 2 and "graph-capture/target" in rank.entered:
+            return "draft"
+        return "target"
+
+    def _leave(self, line: Line, event: Leave, now_s: float | None) -> None:
+        rank = self.ranks.get(line.rank or "")
+        here = self.now
+        part = event.part
+        if part is None and rank is not None and rank.phase == event.phase:
+            part = rank.part
+        if here.phase == event.phase and (part is None or here.part == part):
+            here.end_s = now_s if now_s is not None else here.end_s
+            if event.seconds is not None:
+                here.claimed_s = max(event.seconds, here.claimed_s or 0.0)
+            here.left = True
+            self.bar, self.bar_desc = None, ""
+        elif event.seconds is not None:
+            for stay in reversed(self.stays):
+                if stay.phase == event.phase and (part is None or stay.part == part):
+                    stay.claimed_s = stay.claimed_s or event.seconds
+                    break
+        self._progressed(line)
+
+    def _bar(self, line: Line, event: BarSeen, now_s: float | None) -> None:
+        if self.was_ready or self.phase in ("stopping", "stopped"):
+            return
+        phase, part = event.phase, event.part
+        if phase is None:
+            phase, part = self.phase, self.part
+        elif phase == self.phase and part is None:
+            part = self.part
+        elif part is None:
+            part = self._bar_part(line, phase)
+        if phase == "weights" and self._second_model(event):
+            part = "draft"
+        if (phase, part) != (self.phase, self.part):
+            rank = self.ranks.get(line.rank or "")
+            behind = rank is not None and line.rank is not None and (rank.phase, rank.part) != (phase, part)
+            if not behind or self.phase in ("starting", "distributed", "download"):
+                self.entered[f"{phase}/{part or ''}"] = self.entered.get(f"{phase}/{part or ''}", 0) + 1
+                self._begin(line, phase, part, now_s)
+        elif self.now.left and event.bar.total != event.bar.done:
+            self.now.left = False
+        self._track(line, event.bar, now_s)
+
+    def _bar_part(self, line: Line, phase: Phase) -> Part | None:
+        rank = self.ranks.get(line.rank or "") or RankState()
+        if phase == "graph-capture":
+            return self._graph_part(rank)
+        if phase == "weights":
+            return (
+                "draft" if rank.loads >= 2 or (self.draft_expected and "weights/target" in self.entered) else "target"
+            )
+        return None
+
+    def _second_model(self, event: BarSeen) -> bool:
+        """vLLM prints no word between the target's bar and the draft's: full, then from the start again."""
+        done_before = self.phase == "weights" and (self.bars_done > 0 or self.now.left)
+        fresh = event.bar.done == 0 or (event.bar.total is not None and event.bar.done < event.bar.total)
+        named = any(rank.loads for rank in self.ranks.values())
+        return bool(done_before and fresh and self.draft_expected and not named and self.part != "draft")
+
+    def _track(self, line: Line, bar: Bar, now_s: float | None) -> None:
+        self.bar = track(self.bar, bar, stamp_s=now_s, arrival_s=line.at_s)
+        self.bar_desc = bar.desc
+        if bar.total is not None and bar.done >= bar.total:
+            self.bars_done += 1
+        self._progressed(line)
+
+    def bar_finished(self) -> bool:
+        """Whether the bar that was seen last is at its end."""
+        return self.bars_done > 0 and self.bar is not None
+
+    def _progressed(self, line: Line) -> None:
+        self.progress_line_no = line.no
+        if line.at_s is not None:
+            self.progress_at_s = line.at_s
+
+    def _begin(self, line: Line, phase: Phase, part: Part | None, now_s: float | None) -> None:
+        self._progressed(line)
+        if not self.stays and phase != "starting":
+            self.stays.append(Stay("starting", None, min(line.no, 1), 0.0 if now_s is not None else None))
+        if self.stays:
+            last = self.stays[-1]
+            if not last.left and now_s is not None:
+                last.end_s = now_s
+        self.bar, self.bar_desc, self.bars_done = None, "", 0
+        if phase in ("ready", "serving"):
+            for i, stay in enumerate(self.stays):
+                if stay.phase == phase:
+                    # One entry for all stays: it moves to the end and goes on counting.
+                    spent = _length(stay) or 0.0
+                    self.stays.append(self.stays.pop(i))
+                    stay.earlier_s, stay.claimed_s = spent, None
+                    stay.start_s = now_s
+                    stay.end_s, stay.count, stay.left = None, stay.count + 1, False
+                    stay.start_at_s = line.at_s
+                    return
+        if len(self.stays) >= MAX_STAYS:
+            self.dropped += 1
+            del self.stays[MAX_STAYS // 2]
+        self.stays.append(Stay(phase, part, line.no, now_s, start_at_s=line.at_s))
+
+    # ------------------------------------------------------------------ results
+
+    def timeline(self, now_s: float | None) -> tuple[TimelineEntry, ...]:
+        """The stays, the last one as long as the log so far."""
+        entries = []
+        for i, stay in enumerate(self.stays):
+            is_last = i == len(self.stays) - 1
+            seconds = _length(stay, now_s if is_last else None)
+            entries.append(
+                TimelineEntry(
+                    stay.phase, stay.part, _rounded(stay.start_s), _rounded(seconds), stay.line_no, stay.count
+                )
+            )
+        return tuple(entries)
+
+    def rank_readings(self, now_at_s: float | None) -> tuple[RankReading, ...]:
+        """Ranks in their natural order."""
+        return tuple(
+            RankReading(
+                name,
+                rank.phase if not self.was_ready else self.phase,
+                rank.line_no,
+                None if now_at_s is None or rank.at_s is None else max(0.0, now_at_s - rank.at_s),
+            )
+            for name, rank in sorted(self.ranks.items(), key=lambda item: _natural(item[0]))
+            if name
+        )
+
+
+def bar_phase(desc: str) -> tuple[Phase | None, Part | None]:
+    """What a bar's text says of the phase; (None, None) for a bar without a telling text."""
+    low = desc.lower()
+    for words, phase, part in BAR_PHASES:
+        if any(word in low for word in words):
+            return phase, part
+    return None, None
+
+
+def _told(count: Count) -> Bar:
+    """Progress told in words, as the bar that it is."""
+    return Bar(
+        desc=count.phase, done=count.done, total=count.total, unit=count.unit, percent=None, elapsed_s=None,
+        remaining_s=None, printed_rate_per_s=None, start=0, end=0, finished=True,
+    )  # fmt: skip
+
+
+def _length(stay: Stay, now_s: float | None = None) -> float | None:
+    if stay.phase in ("ready", "serving"):
+        end = stay.end_s if stay.end_s is not None else now_s
+        here = max(0.0, end - stay.start_s) if end is not None and stay.start_s is not None else 0.0
+        return stay.earlier_s + here if stay.start_s is not None or stay.earlier_s else None
+    end = stay.end_s if stay.end_s is not None else now_s
+    measured = max(0.0, end - stay.start_s) if end is not None and stay.start_s is not None else None
+    # Stamps have whole seconds; the server's own figure is finer, unless it leaves out part of the stay.
+    if stay.claimed_s is not None and (measured is None or abs(measured - stay.claimed_s) <= 1.5):
+        return stay.claimed_s
+    return measured
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def _natural(name: str) -> tuple[object, ...]:
+    digits, out = "", []
+    for c in name + "\0":
+        if c.isdigit():
+            digits += c
+        else:
+            if digits:
+                out.append((1, int(digits), ""))
+                digits = ""
+            out.append((0, 0, c))
+    return tuple(out)

@@ -1,0 +1,246 @@
+"""The reader: bytes with their arrival times in, a `Reading` out, at any time.
+
+The same bytes with the same times give the same reading, however they were cut into pieces and wherever a
+checkpoint was taken and resumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from specconsole.core.reading import bars, generic
+from specconsole.core.reading.dialect import Dialect, load, load_all
+from specconsole.core.reading.history import History, StartKey
+from specconsole.core.reading.lines import read_line, stamp_of
+from specconsole.core.reading.model import Reading
+from specconsole.core.reading.pipeline import Pipeline
+from specconsole.core.reading.prefilter import NOTHING, Prefilter, Steady
+from specconsole.core.reading.serving import KEPT_WINDOWS
+from specconsole.core.reading.stall import GpuActivity
+from specconsole.core.reading.state import dump
+from specconsole.core.reading.state import load as load_state
+from specconsole.core.reading.text import LINE_CAP_BYTES, Splitter
+from specconsole.core.reading.verdict import build_reading
+
+_BLOCK_BYTES = 1 << 20
+_STAMP_SEARCH_LINES = 400
+"""So many lines at the start are all looked at for the first stamp: times count from it."""
+_TAIL_LINES = 48
+_TAIL_LINE_BYTES = 512
+_FORMAT = 1
+ALWAYS: tuple[bytes, ...] = (*bars.LITERALS, *generic.LITERALS)
+
+
+@dataclass(slots=True)
+class _State:
+    """What a checkpoint holds."""
+
+    format: int = _FORMAT
+    basis: Literal["whole", "tail"] = "whole"
+    split: Splitter = field(default_factory=Splitter)
+    pipeline: Pipeline = field(default_factory=Pipeline)
+    size_bytes: int = 0
+    lf_lines: int = 0
+    open_line: bool = False
+    """Something stands behind the last LF that was already read (updates ended by CR)."""
+    tail: list[bytes] = field(default_factory=list)
+    """Ends of the last lines, to tell the log's time at its end without having decoded them."""
+    arrived_at_s: float | None = None
+
+
+class Reader:
+    """Reads one log as it grows. No I/O, no clock; not for several threads at once."""
+
+    def __init__(
+        self,
+        *,
+        engine: str | None = None,
+        key: StartKey | None = None,
+        history: History | None = None,
+        basis: Literal["whole", "tail"] = "whole",
+    ) -> None:
+        """`engine` forces a dialect (contract name); `key` and `history` give the phases that print nothing an ETA."""
+        self._state = _State(basis=basis)
+        self._key, self._history = key, history
+        if engine is not None:
+            only = load(engine)
+            self._state.pipeline.forced = only.engine if only is not None else engine
+        self._use_dialects()
+
+    def _use_dialects(self) -> None:
+        pipeline = self._state.pipeline
+        names = [pipeline.forced] if pipeline.forced else None
+        if names is None and pipeline.settled:
+            names = [pipeline.engine]
+        self._dialects: tuple[Dialect, ...] = load_all(names)
+        self._settled = pipeline.settled
+        literals = [*ALWAYS, *(literal for dialect in self._dialects for literal in dialect.literals)]
+        steady: Steady | None = None
+        if len(self._dialects) == 1:
+            steady = getattr(self._dialects[0], "steady", None)
+        self._prefilter = Prefilter(literals, steady)
+
+    # ------------------------------------------------------------------ bytes in
+
+    @property
+    def offset(self) -> int:
+        """Bytes taken so far; where to read on."""
+        return self._state.size_bytes
+
+    def feed(self, data: bytes, at_s: float | None = None) -> None:
+        """The next bytes. `at_s`: when they arrived, on the caller's clock; None while catching up."""
+        for start in range(0, len(data), _BLOCK_BYTES):
+            piece = data[start : start + _BLOCK_BYTES] if len(data) > _BLOCK_BYTES else data
+            self._state.size_bytes += len(piece)
+            block = self._state.split.feed(piece)
+            if at_s is not None:
+                self._state.arrived_at_s = at_s
+            if block:
+                self._block(block, at_s)
+
+    def gap(self, lost_bytes: int | None) -> None:
+        """Bytes that the host's rotation ate before they could be read; None when their number is unknown."""
+        state = self._state
+        state.size_bytes += lost_bytes or 0
+        state.basis = "tail"
+        state.split = Splitter()
+        state.lf_lines += 1 if state.open_line else 0
+        state.open_line = False
+
+    def _block(self, block: bytes, at_s: float | None) -> None:
+        if b"\r\n" in block:
+            block = block.replace(b"\r\n", b"\n")
+        start = 0
+        while start < len(block):
+            settled_before = self._settled
+            used = self._part(block[start:] if start else block, at_s)
+            start += used
+            if self._state.pipeline.settled != settled_before:
+                self._use_dialects()
+
+    def _part(self, block: bytes, at_s: float | None) -> int:
+        """Reads lines until the engine gets settled or unsettled (then other literals count); bytes used."""
+        state = self._state
+        pipeline, first_no = state.pipeline, state.lf_lines + 1
+        lines = block.split(b"\n")
+        chosen = self._prefilter.thin(lines, self._prefilter.kinds(block), KEPT_WINDOWS)
+        done, following = 0, 0
+        while True:
+            no = first_no + done
+            if pipeline.failures.hungry or (pipeline.clock.now_s is None and no <= _STAMP_SEARCH_LINES):
+                # A traceback is open, or times still need their first stamp: the next line, whatever it holds.
+                index = done
+            else:
+                while following < len(chosen) and chosen[following] < done:
+                    following += 1
+                index = chosen[following] if following < len(chosen) else len(lines)
+            if index >= len(lines):
+                return self._leave(lines, len(lines), first_no)
+            self._line(lines[index], first_no + index, at_s)
+            done = index + 1
+            if pipeline.settled != self._settled:
+                return self._leave(lines, done, first_no)
+
+    def _leave(self, lines: list[bytes], count: int, first_no: int) -> int:
+        """Accounts for `count` lines that are done; how many bytes of the block they were."""
+        state = self._state
+        whole = count == len(lines)
+        ended = lines[: count - 1] if whole else lines[:count]
+        if ended:
+            ends = [
+                raw[-_TAIL_LINE_BYTES:].rpartition(b"\r")[2] if b"\r" in raw else raw for raw in ended[-_TAIL_LINES:]
+            ]
+            state.tail = [*state.tail, *(raw[:_TAIL_LINE_BYTES] for raw in ends)][-_TAIL_LINES:]
+        state.lf_lines += len(ended)
+        state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
+        return sum(map(len, lines[:count])) + count - (1 if whole else 0)
+
+    def _line(self, raw: bytes, no: int, at_s: float | None) -> None:
+        pipeline = self._state.pipeline
+        for line, found in read_line(raw, no, at_s, pipeline.clock, pipeline.shapes):
+            pipeline.line(line, found, self._dialects)
+
+    # ------------------------------------------------------------------ reading out
+
+    def reading(
+        self,
+        now_s: float | None = None,
+        *,
+        dead: bool = False,
+        exit_code: int | None = None,
+        stop_asked: bool = False,
+        gpu: GpuActivity | None = None,
+    ) -> Reading:
+        """What the log says now. `now_s` is on the clock of `feed`'s `at_s`; with it, silence and stall are told.
+
+        `dead`: the process is known to be gone. Changes nothing: it can be asked at any time, at any rate.
+        """
+        state = self._state
+        pipeline = state.pipeline
+        pending = bytes(state.split.pending)
+        if pending.strip():
+            pipeline = load_state(Pipeline, dump(pipeline))
+            self._peek(pipeline, pending, complete=state.split.cr_held or dead)
+        log_now_s = self._log_now_s(pipeline, pending)
+        return build_reading(
+            pipeline,
+            log_now_s=log_now_s,
+            now_s=now_s,
+            arrived_at_s=state.arrived_at_s,
+            dead=dead,
+            exit_code=exit_code,
+            stop_asked=stop_asked,
+            gpu=gpu,
+            key=self._key,
+            history=self._history,
+            basis=state.basis,
+            lines=state.lf_lines + (1 if pending or state.open_line or state.split.cr_held else 0),
+            size=state.size_bytes,
+        )
+
+    def _log_now_s(self, pipeline: Pipeline, pending: bytes) -> float | None:
+        """The log's time at its end: the last stamp, also of a line that meant nothing."""
+        known = pipeline.clock.now_s
+        for raw in (pending, *reversed(self._state.tail)):
+            at = stamp_of(raw, pipeline.clock, pipeline.shapes) if raw else None
+            if at is not None:
+                return at if known is None else max(at, known)
+        return known
+
+    def _peek(self, pipeline: Pipeline, pending: bytes, *, complete: bool) -> None:
+        """What stands behind the last separator, as far as it is whole."""
+        if self._prefilter.kind(pending[:LINE_CAP_BYTES]) == NOTHING and not pipeline.failures.hungry:
+            return
+        no = self._state.lf_lines + 1
+        for line, found in read_line(
+            pending, no, self._state.arrived_at_s, pipeline.clock, pipeline.shapes, complete=complete
+        ):
+            pipeline.line(line, found, self._dialects)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def checkpoint(self) -> dict[str, Any]:
+        """The whole state as JSON values; with `offset`, all that a new console needs to go on."""
+        saved = dump(self._state)
+        assert isinstance(saved, dict)
+        return saved
+
+    @classmethod
+    def resume(
+        cls, checkpoint: dict[str, Any], *, key: StartKey | None = None, history: History | None = None
+    ) -> Reader:
+        """Goes on from `checkpoint`. Raises ValueError for one of another version: read from the start then."""
+        if checkpoint.get("format") != _FORMAT:
+            raise ValueError("a checkpoint of another version")
+        reader = cls(key=key, history=history)
+        reader._state = load_state(_State, checkpoint)
+        reader._use_dialects()
+        return reader
+
+
+def read_bytes(data: bytes, *, dead: bool = False, exit_code: int | None = None, engine: str | None = None) -> Reading:
+    """The reading of a whole log at once."""
+    reader = Reader(engine=engine)
+    reader.feed(data)
+    return reader.reading(dead=dead, exit_code=exit_code)

@@ -1,0 +1,180 @@
+"""State to `Reading`: what is said at one moment, with a clock or without, of a live process or of a dead one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from specconsole.core.reading import eta, stall
+from specconsole.core.reading.history import History, StartKey, combined_phase_eta, ready_eta
+from specconsole.core.reading.model import (
+    START_PHASES,
+    EtaRange,
+    Failure,
+    Phase,
+    Progress,
+    Reading,
+    ReadingWarning,
+    TimelineEntry,
+)
+from specconsole.core.reading.phases import Phases
+from specconsole.core.reading.pipeline import Pipeline
+
+_ENDED: tuple[Phase, ...] = ("stopping", "stopped", "failed")
+SLOW_LOAD_S = 900.0
+"""Weights that take longer than this are worth a person's look (cold cache, network file system)."""
+
+
+def build_reading(
+    pipeline: Pipeline,
+    *,
+    log_now_s: float | None,
+    now_s: float | None,
+    arrived_at_s: float | None,
+    dead: bool,
+    exit_code: int | None,
+    stop_asked: bool,
+    gpu: stall.GpuActivity | None,
+    key: StartKey | None,
+    history: History | None,
+    basis: Literal["whole", "tail"],
+    lines: int,
+    size: int,
+) -> Reading:
+    """Puts the parts together; changes none of them."""
+    phases = pipeline.phases
+    stopping = phases.phase in ("stopping", "stopped")
+    failure, suspect = pipeline.failures.verdict(
+        dead=dead,
+        exit_code=exit_code,
+        stop_asked=stop_asked or stopping,
+        clean_stop=phases.phase == "stopped" or (stopping and exit_code in (None, 0)),
+        phase=phases.phase,
+        part=phases.part,
+    )
+    phase, part = phases.phase, phases.part
+    timeline = phases.timeline(log_now_s)
+    if failure is not None:
+        phase, part = "failed", None
+        timeline = (*timeline, _failed_entry(pipeline, failure, timeline))
+    elif dead and phase != "stopped":
+        phase, part = "stopped", None
+        timeline = (*timeline, TimelineEntry("stopped", None, log_now_s, None, max(1, lines)))
+    progress = _progress(phases, phase, now_s) if phase in START_PHASES else None
+    spent_s = _spent_s(phases, log_now_s, now_s)
+    phase_eta = progress.eta_s if progress is not None else None
+    if phase in START_PHASES:
+        phase_eta = combined_phase_eta(history, key, phase, part, phases.nth, spent_s or 0.0, phase_eta)
+        if progress is not None:
+            progress = replace(progress, eta_s=phase_eta)
+    silent_s, stalled, reason = _silence(pipeline, phase, now_s, arrived_at_s, gpu, phase_eta, spent_s)
+    return Reading(
+        engine=pipeline.engine,
+        phase=phase,
+        part=part,
+        progress=progress,
+        ready_eta_s=_ready_eta(pipeline, phase, part, spent_s, phase_eta, key, history),
+        failure=failure,
+        warnings=_warnings(pipeline, phase, progress, spent_s),
+        metrics=pipeline.serving.metrics(),
+        server=replace(pipeline.facts, port=pipeline.phases.port or pipeline.facts.port),
+        timeline=timeline,
+        suspect=suspect,
+        ranks=phases.rank_readings(now_s),
+        starts=max(1, pipeline.starts),
+        basis=basis,
+        lines=lines,
+        bytes=size,
+        silent_s=silent_s,
+        stalled=stalled,
+        stall_reason=reason,
+    )
+
+
+def _failed_entry(pipeline: Pipeline, failure: Failure, timeline: tuple[TimelineEntry, ...]) -> TimelineEntry:
+    line_no = failure.line_no or (timeline[-1].line_no if timeline else 1)
+    start_s = pipeline.trouble_stamps.get(str(failure.line_no))
+    return TimelineEntry("failed", None, start_s, None, line_no)
+
+
+def _progress(phases: Phases, phase: Phase, now_s: float | None) -> Progress | None:
+    if phases.bar is None or phase != phases.phase:
+        return None
+    return eta.progress(phases.bar, now_s=now_s)
+
+
+def _spent_s(phases: Phases, log_now_s: float | None, now_s: float | None) -> float | None:
+    """How long the present stay has lasted."""
+    here = phases.now
+    if now_s is not None and here.start_at_s is not None:
+        return max(0.0, now_s - here.start_at_s)
+    if log_now_s is None or here.start_s is None:
+        return None
+    return max(0.0, log_now_s - here.start_s)
+
+
+def _ready_eta(
+    pipeline: Pipeline,
+    phase: Phase,
+    part: str | None,
+    spent_s: float | None,
+    phase_eta: EtaRange | None,
+    key: StartKey | None,
+    history: History | None,
+) -> EtaRange | None:
+    if phase not in START_PHASES:
+        return None
+    phases = pipeline.phases
+    return ready_eta(history, key, phases.phase, phases.part, phases.nth, spent_s or 0.0, phase_eta)
+
+
+def _silence(
+    pipeline: Pipeline,
+    phase: Phase,
+    now_s: float | None,
+    arrived_at_s: float | None,
+    gpu: stall.GpuActivity | None,
+    phase_eta: EtaRange | None,
+    spent_s: float | None,
+) -> tuple[float | None, bool | None, str | None]:
+    """Silence since the last byte, and whether the missing progress means a stall."""
+    if now_s is None or arrived_at_s is None:
+        return None, None, None
+    silent_s = max(0.0, now_s - arrived_at_s)
+    if phase in _ENDED:
+        return silent_s, None, None
+    phases = pipeline.phases
+    since = phases.progress_at_s if phases.progress_at_s is not None else arrived_at_s
+    metrics = pipeline.serving.metrics()
+    verdict = stall.judge(
+        phase,
+        phases.part,
+        max(0.0, now_s - since),
+        track=phases.bar,
+        usual=phase_eta,
+        spent_s=spent_s,
+        gpu=gpu,
+        ranks=phases.rank_readings(now_s),
+        running=metrics.running if metrics is not None else None,
+    )
+    return silent_s, verdict.stalled, verdict.reason
+
+
+def _warnings(
+    pipeline: Pipeline, phase: Phase, progress: Progress | None, spent_s: float | None
+) -> tuple[ReadingWarning, ...]:
+    found = pipeline.findings.readings()
+    useless = pipeline.serving.useless()
+    if useless is not None:
+        line_no, length = useless
+        text = f"accept length {length:.2f}: nearly every drafted token is thrown away"
+        found.append(ReadingWarning("speculation-useless", line_no, text))
+    serving = pipeline.serving
+    if pipeline.phases.draft_expected and serving.windows > 1 and not serving.accepts:
+        text = "a draft was configured, and no decode line speaks of accepted tokens"
+        found.append(ReadingWarning("speculation-off", pipeline.phases.now.line_no, text))
+    if phase == "weights" and spent_s is not None and spent_s > SLOW_LOAD_S:
+        done = f"{progress.done} of {progress.total}" if progress is not None else "no count"
+        text = f"weights have been loading for {spent_s:.0f} s ({done}): cold cache or slow storage?"
+        found.append(ReadingWarning("slow-load", pipeline.phases.now.line_no, text))
+    return tuple(sorted(found, key=lambda warning: warning.line_no))
