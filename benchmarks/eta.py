@@ -10,59 +10,22 @@ the truth lay between `low` and `high`. "silent": no estimate was given (and non
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
-from benchmarks.eta_shapes import RecordedBar, synthetic_bars
-from specconsole.core.reading.bars import Bar
+from benchmarks.eta_shapes import Guess, RecordedBar, synthetic_bars
+from benchmarks.eta_starts import bar_of, recorded_starts, start_guesses
 from specconsole.core.reading.eta import BarTrack, bar_eta, track
 
-STARTS = Path(__file__).parent.parent / "tests" / "data" / "eta" / "starts.jsonl"
 MOMENTS = (0.10, 0.25, 0.50, 0.75)
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """One estimate beside the truth; all in seconds."""
-
-    name: str
-    moment: float
-    foreseeable: bool
-    """False before a change that nothing announced (synthetic shapes only, where the turn is known)."""
-    truth_s: float
-    whole_s: float
-    low_s: float | None
-    mid_s: float | None
-    high_s: float | None
-    own_s: float | None
-    """The bar's own remaining time at that moment, less what has passed since it was printed."""
-
-    @property
-    def covered(self) -> bool:
-        return self.low_s is not None and self.high_s is not None and self.low_s <= self.truth_s <= self.high_s
-
-    @property
-    def error_ratio(self) -> float | None:
-        return None if self.mid_s is None else abs(self.mid_s - self.truth_s) / self.whole_s
-
-    @property
-    def own_error_ratio(self) -> float | None:
-        return None if self.own_s is None else abs(self.own_s - self.truth_s) / self.whole_s
-
-
-def recorded_bars(path: Path = STARTS) -> list[RecordedBar]:
+def recorded_bars() -> list[RecordedBar]:
     """Every bar of the recorded starts that ran to its end."""
     bars = []
-    for line in path.read_text().splitlines():
-        start = json.loads(line)
+    for start in recorded_starts():
         for shape in start["bars"]:
-            updates = tuple(
-                (at, Bar(shape["desc"], done, shape["total"], shape["unit"], None, elapsed, left, rate, 0, 0, True))
-                for at, done, elapsed, left, rate in shape["updates"]
-            )
+            updates = tuple(bar_of(shape, update) for update in shape["updates"])
             if updates[-1][1].done == shape["total"]:
                 bars.append(RecordedBar(f"{start['name']} {shape['desc']}", False, updates, updates[0][0]))
     return bars
@@ -136,6 +99,9 @@ def main() -> None:
     args = parser.parse_args()
     real = [g for bar in recorded_bars() for g in guesses_of(bar)]
     print(table(f"recorded bars ({len(real) // len(MOMENTS)})", real))
+    told = list(start_guesses(recorded_starts(), MOMENTS))
+    for kind, title in (("phase", "phases over 1 s, bar and history"), ("ready", "to ready, bar and history")):
+        print(table(f"recorded starts, {title}, leave-one-out", [g for k, g in told if k == kind]))
     made = [g for bar in synthetic_bars(args.each) for g in guesses_of(bar)]
     for shape in sorted({g.name.rsplit("-", 1)[0] for g in made}):
         rows = [g for g in made if g.name.startswith(shape)]
@@ -150,7 +116,8 @@ def main() -> None:
     )
     if args.worst:
         missed = sorted(
-            (g for g in real + fair if g.mid_s is not None and not g.covered), key=lambda g: -(g.error_ratio or 0)
+            (g for g in real + fair + [g for _, g in told] if g.mid_s is not None and not g.covered),
+            key=lambda g: -(g.error_ratio or 0),
         )
         for g in missed[:40]:
             print(

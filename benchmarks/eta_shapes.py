@@ -32,6 +32,35 @@ class RecordedBar:
         return next(at for at, bar in self.updates if bar.done == bar.total)
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """One estimate beside the truth; all in seconds."""
+
+    name: str
+    moment: float
+    foreseeable: bool
+    """False before a change that nothing announced (synthetic shapes only, where the turn is known)."""
+    truth_s: float
+    whole_s: float
+    low_s: float | None
+    mid_s: float | None
+    high_s: float | None
+    own_s: float | None
+    """The bar's own remaining time at that moment, less what has passed since it was printed."""
+
+    @property
+    def covered(self) -> bool:
+        return self.low_s is not None and self.high_s is not None and self.low_s <= self.truth_s <= self.high_s
+
+    @property
+    def error_ratio(self) -> float | None:
+        return None if self.mid_s is None else abs(self.mid_s - self.truth_s) / self.whole_s
+
+    @property
+    def own_error_ratio(self) -> float | None:
+        return None if self.own_s is None else abs(self.own_s - self.truth_s) / self.whole_s
+
+
 Shape = tuple[list[float], float]
 """Seconds of each item, and the time from which on the future is like the past."""
 
