@@ -34,7 +34,8 @@ class BarSet:
         of_all = [t for t in open_ones if t.unit == "file"]
         if of_all:
             return of_all[-1]
-        return (open_ones or list(self.tracks) or [None])[-1]
+        bars = open_ones or list(self.tracks)
+        return bars[-1] if bars else None
 
     def progress(self, *, now_s: float | None = None) -> Progress | None:
         """Of the main bar; its end is not before that of any other bar that still runs. None without bars."""
