@@ -16,6 +16,9 @@ from typing import Protocol, runtime_checkable
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
 from specconsole.core.hardware.host import HostCounters
 from specconsole.core.hardware.mounts import Mount
+from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
+from specconsole.core.hardware.host import HostCounters
+from specconsole.core.hardware.mounts import Mount
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.spec import LaunchSpec
@@ -251,7 +254,7 @@ class HttpClient(Protocol):
     """HTTP to servers of one host, through that host's transport."""
 
     async def get(self, host: str, port: int, path: str, *, timeout_s: float) -> HttpAnswer:
-        """Raises ConnectionRefusedAtHostError, LinkLostError (reset), TimeoutError, TransportError."""
+        """Raises ConnectionRefusedAtHostError, ConnectionResetAtHostError, TimeoutError, TransportError."""
 
     async def post_json(self, host: str, port: int, path: str, body: object, *, timeout_s: float) -> HttpAnswer:
         """As `get`."""

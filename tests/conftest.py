@@ -11,6 +11,8 @@ pytest_plugins = [
     "tests.support.fixtures_guards",
     "tests.support.fixtures_servers",
     "tests.support.fixtures_processes",
+    "tests.support.fixtures_ssh",
+    "tests.support.fixtures_gpus",
 ]
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from specconsole.errors import SpecconsoleError
+
 MIB = 1024 * 1024
 
 ThrottleReason = Literal[
@@ -96,6 +98,14 @@ class ToolTrouble:
 
     def __str__(self) -> str:
         return f"{self.text} (try: {self.try_})" if self.try_ else self.text
+
+
+class GpuToolError(SpecconsoleError):
+    """A GPU tool has no figures; `trouble` says why."""
+
+    def __init__(self, trouble: ToolTrouble, *, where: str = "") -> None:
+        super().__init__(trouble.text, where=where, try_=trouble.try_)
+        self.trouble = trouble
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from specconsole.core.hardware.values import clean
 from specconsole.core.launching.command import show
 
 OWNERS_SH = r"""
+{
 echo "namespace=$(readlink /proc/self/ns/pid 2>/dev/null)"
 read -r up rest </proc/uptime 2>/dev/null && echo "uptime=$up"
 echo "hertz=$(getconf CLK_TCK 2>/dev/null)"
@@ -33,6 +34,7 @@ for pid in "$@"; do
   sed -n 's/^read_bytes: /read_bytes=/p' "/proc/$pid/io" 2>/dev/null
 done
 echo '#end'
+} </dev/null
 """
 """Arguments: process ids. Reads /proc only; `head -c` bounds what a process can make us read."""
 

@@ -42,6 +42,14 @@ _MEANINGS: dict[int, str] = {
 _HARDWARE = frozenset({48, 62, 64, 74, 79, 92, 95, 119, 120, 140, 143, 149})
 
 
+KERNEL_LOG_SH = r"""
+{
+messages=$(dmesg 2>/dev/null) || { echo '#unreadable'; exit 0; }
+printf '%s\n' "$messages" | grep -a -e 'NVRM: ' -e 'amdgpu .*GPU reset' -e 'amdgpu .*timeout' | tail -n 200
+} </dev/null
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuFault:
     """One message of the kernel about a GPU."""

@@ -14,6 +14,7 @@ from specconsole.core.hardware.host import CgroupMemory, CpuTimes, DiskCounters,
 from specconsole.core.hardware.values import clean
 
 SAMPLER_SH = r"""
+{
 v2=$(sed -n 's/^0:://p' /proc/self/cgroup 2>/dev/null | head -n 1)
 v1=$(sed -n 's/^[0-9]*:\(.*,\)*memory\(,.*\)*://p' /proc/self/cgroup 2>/dev/null | head -n 1)
 files=
@@ -40,6 +41,7 @@ while :; do
   echo @round || exit 0
   sleep "$1" || exit 0
 done
+} </dev/null
 """
 
 _MOST_LINES = 50_000

@@ -15,7 +15,8 @@ LinkState = Literal[
 class GpuProcessView:
     """A process that holds GPU memory."""
 
-    pid: int
+    pid: int | None
+    """None when the tool hides it."""
     used_bytes: int | None
     user: str | None
     command: str | None
@@ -24,6 +25,8 @@ class GpuProcessView:
     """The launch it belongs to; None when it is not one of ours (or the pid is hidden)."""
     label: str
     """`eagle3-topk1, TP3`, or `not ours: pid 71, bob, 3 h, python train.py`."""
+    start_ticks: int | None = None
+    """With the pid and the boot, what tells this process from a later one of the same number."""
 
 
 @dataclass(frozen=True, slots=True)

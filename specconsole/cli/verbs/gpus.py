@@ -1,0 +1,132 @@
+"""`specconsole gpus`: what the GPUs of several hosts do, and whose they are."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from specconsole.errors import EXIT_OK, EXIT_UNREACHABLE, SpecconsoleError
+
+if TYPE_CHECKING:
+    from specconsole.core.views.host import HostView
+
+HELP = "show GPUs, their processes and the machine around them, for several hosts at once"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="names from ssh_config, user@host, or local (default)")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON list; with --watch one JSON object a line and host"
+    )
+    parser.add_argument("--watch", action="store_true", help="go on until interrupted")
+    parser.add_argument(
+        "--every", type=int, metavar="SECONDS", help="with --watch: seconds between looks (default: by number of hosts)"
+    )
+    parser.add_argument("--history", action="store_true", help="with --json: also ten minutes of history")
+
+
+def run(args: argparse.Namespace) -> int:
+    hosts: list[str] = list(dict.fromkeys(args.hosts)) or ["local"]
+    if args.every is not None and not 1 <= args.every <= 3600:
+        from specconsole.errors import BadInputError
+
+        raise BadInputError("--every takes 1 to 3600 seconds")
+    return asyncio.run(_watch(hosts, args) if args.watch else _once(hosts, args))
+
+
+def as_json(view: HostView, *, history: bool) -> dict[str, Any]:
+    """A host's view as plain values; histories are left out unless asked for."""
+    shape = asdict(view)
+    if not history:
+        for gpu in shape["gpus"]:
+            for key in [key for key in gpu if "_history" in key]:
+                del gpu[key]
+    return shape
+
+
+async def _once(hosts: list[str], args: argparse.Namespace) -> int:
+    from specconsole import wiring
+    from specconsole.core.hardware.report import gpu_report
+    from specconsole.services.host_sampler import look_once
+
+    async def look(name: str) -> HostView | str:
+        try:
+            async with wiring.open_transport(name) as transport:
+                return await look_once(transport, wiring.system_clock(), wiring.hardware_tools())
+        except* SpecconsoleError as errors:
+            problem = str(errors.exceptions[0])
+        except* TimeoutError:
+            problem = f"{name}: no answer in time"
+        return problem
+
+    if sys.stderr.isatty():
+        print(f"looking at {len(hosts)} host(s) ...", end="\r", file=sys.stderr)
+    found = await asyncio.gather(*(look(name) for name in hosts))
+    failed = 0
+    shapes: list[dict[str, Any]] = []
+    for name, view in zip(hosts, found, strict=True):
+        if isinstance(view, str):
+            failed += 1
+            print(f"specconsole gpus: {view}", file=sys.stderr)
+            shapes.append({"name": name, "error": view})
+        elif args.json:
+            shapes.append(as_json(view, history=args.history))
+        else:
+            print("\n".join(gpu_report(view)))
+    if args.json:
+        print(json.dumps(shapes, indent=2))
+    return EXIT_UNREACHABLE if failed else EXIT_OK
+
+
+async def _watch(hosts: list[str], args: argparse.Namespace) -> int:
+    from specconsole import wiring
+    from specconsole.core.hardware.pace import gpu_interval_s
+    from specconsole.services.board import Board
+    from specconsole.services.host_sampler import HostSampler
+
+    board, clock = Board(), wiring.system_clock()
+    every_s = args.every or gpu_interval_s(len(hosts))
+    problems: dict[str, str] = {}
+
+    async def sample(name: str) -> None:
+        pause_s = 1.0
+        while True:
+            try:
+                async with wiring.open_transport(name) as transport:
+                    problems.pop(name, None)
+                    sampler = HostSampler(transport, board, clock, wiring.hardware_tools(), gpu_every_s=every_s)
+                    await sampler.run()
+            except* SpecconsoleError as errors:
+                problems[name] = str(errors.exceptions[0])
+            print(f"specconsole gpus: {problems[name]}; trying again in {pause_s:.0f} s", file=sys.stderr)
+            await clock.sleep(pause_s)
+            pause_s = min(60.0, pause_s * 2)
+
+    async with asyncio.TaskGroup() as group:
+        for name in hosts:
+            group.create_task(sample(name))
+        group.create_task(_print_changes(hosts, board, every_s, args))
+    return EXIT_OK
+
+
+async def _print_changes(hosts: list[str], board: Any, every_s: int, args: argparse.Namespace) -> None:
+    from specconsole.core.hardware.report import gpu_report
+
+    shown: dict[str, HostView] = {}
+    on_screen = sys.stdout.isatty() and not args.json
+    while True:
+        fresh = [board.hosts[name] for name in hosts if name in board.hosts and shown.get(name) != board.hosts[name]]
+        # The first rounds are worth printing only once the GPU tool, or its absence, is known.
+        fresh = [view for view in fresh if view.gpus or view.gpu_note]
+        for view in fresh:
+            shown[view.name] = view
+            if args.json:
+                print(json.dumps(as_json(view, history=args.history)), flush=True)
+        if fresh and not args.json:
+            lines = [line for name in hosts if name in shown for line in gpu_report(shown[name])]
+            print(("\x1b[H\x1b[2J" if on_screen else "") + "\n".join(lines), flush=True)
+        await asyncio.sleep(every_s)
