@@ -1,0 +1,209 @@
+"""The window's application: themes, the tick, notifications, what is remembered. Services live outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.command import Provider
+from textual.screen import Screen
+from textual.theme import Theme
+
+from specconsole.core.views.question import Question
+from specconsole.ui.desk import Desk
+from specconsole.ui.errands import Errands
+from specconsole.ui.formatters import safe
+from specconsole.ui.keymap import ACTIONS, Action
+from specconsole.ui.memory import restore, snapshot
+from specconsole.ui.notices import Notices
+from specconsole.ui.screens.console import ConsoleScreen
+from specconsole.ui.terminal import POP_TITLE, PUSH_TITLE, clipboard_sequence, on_end_signals, title_sequence
+from specconsole.ui.theme_files import DEFAULT_THEME, VARIABLE_DEFAULTS
+from specconsole.ui.window_state import WindowState, read_state, write_state
+
+TICK_S = 0.2
+"""The board is sampled five times a second; nothing changes on the screen more often."""
+STATE_EVERY_TICKS = 50
+Severity = Literal["information", "warning", "error"]
+
+
+class ConsoleApp(App[None]):
+    """`desk` holds the board and the commands; `themes` and `actions` are read and checked beforehand."""
+
+    TITLE = "specconsole"
+    CSS_PATH = "screens/console.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {lambda: _palette_provider()}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "screen.act('copy')", show=False),
+        Binding("ctrl+q", "quit", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        desk: Desk,
+        themes: Sequence[Theme],
+        *,
+        actions: Sequence[Action] = ACTIONS,
+        state_path: Path | None = None,
+        problems: Sequence[str] = (),
+    ) -> None:
+        # Before the stylesheet is read, which uses the themes' own variables.
+        self._own_themes = {theme.name: theme for theme in themes}
+        self.desk = desk
+        self._actions = actions
+        self._state_path = state_path
+        self._state = read_state(state_path) if state_path is not None else WindowState()
+        self._problems = problems
+        super().__init__()
+        for theme in themes:
+            self.register_theme(theme)
+        wanted = self._state.theme if self._state.theme in self.available_themes else DEFAULT_THEME
+        if wanted in self.available_themes:
+            self.theme = wanted
+        self.errands = Errands(self._say)
+        self.screen_of_all = ConsoleScreen(desk, actions)
+        self._notices = Notices(desk.board, self._say, self.bell)
+        self._board_version = -1
+        self._ticks = 0
+        self._last_second = -1
+        self._titled = ""
+        self._asked: set[str] = set()
+
+    # Themes
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(VARIABLE_DEFAULTS)
+
+    def theme_names(self) -> list[str]:
+        """Ours first, then Textual's own."""
+        own = sorted(self._own_themes)
+        return [*own, *sorted(name for name in self.available_themes if name not in self._own_themes)]
+
+    # Life
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.screen_of_all
+
+    def on_mount(self) -> None:
+        self.restore()
+        on_end_signals(self.exit)
+        self._write_terminal(PUSH_TITLE)
+        self.set_interval(TICK_S, self.tick)
+        for problem in self._problems:
+            self._say(problem, "configuration", "warning")
+
+    def on_unmount(self) -> None:
+        self.remember()
+        self._write_terminal(POP_TITLE)
+        self.screen_of_all.log_pane.close()
+
+    def tick(self) -> None:
+        """Samples the board; repaints what differs. Cheap when nothing changed."""
+        self._ticks += 1
+        board, screen = self.desk.board, self.screen_of_all
+        second = int(self.desk.wall_s())
+        if board.version != self._board_version:
+            self._board_version = board.version
+            screen.refresh_facts()
+            self._notices.take()
+            self._ask_questions()
+            self._update_title()
+        else:
+            screen.log_pane.update()
+            if second != self._last_second:
+                screen.refresh_clock()
+                screen.footer.update()
+        if second != self._last_second:
+            self._last_second = second
+            screen.errands_line.show(self.errands.progress)
+        if self._ticks % STATE_EVERY_TICKS == 0:
+            self.remember()
+
+    def _ask_questions(self) -> None:
+        """Shows the oldest question that is not shown yet; closes what was settled elsewhere."""
+        open_ids = set(self.desk.board.questions)
+        self._asked &= open_ids
+        for question in self.desk.board.questions.values():
+            if question.question_id not in self._asked:
+                self._asked.add(question.question_id)
+                self._show_question(question)
+
+    def _show_question(self, question: Question) -> None:
+        from specconsole.ui.forms.host_forms import Answer
+
+        def answered(text: str | None) -> None:
+            self.errands.start(
+                f"answer {question.host}", lambda _: self.desk.commands.answer(question.question_id, text)
+            )
+
+        self.push_screen(Answer(question), answered)
+
+    # Telling the person
+
+    def say(self, text: str, *, title: str = "", severity: Severity = "information", timeout: float = 6.0) -> None:
+        """A toast; the text is data, never markup."""
+        self.notify(safe_lines(text), title=safe(title), severity=severity, timeout=timeout, markup=False)
+
+    def _say(self, text: str, title: str, severity: str) -> None:
+        level: Severity = "error" if severity == "error" else "warning" if severity == "warning" else "information"
+        self.say(text, title=title, severity=level, timeout=12.0 if level != "information" else 6.0)
+
+    def copy_text(self, text: str) -> None:
+        """To the terminal's clipboard, because the person asked."""
+        sequence, cut = clipboard_sequence(text)
+        self._clipboard = text
+        self._write_terminal(sequence)
+        lines = text.count("\n") + 1
+        note = " (cut: terminals take 75 kB)" if cut else ""
+        self.say(f"{lines} line{'s' if lines > 1 else ''} to the terminal's clipboard{note}", timeout=3)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What Textual's own inputs copy goes the same way."""
+        self.copy_text(text)
+
+    def _update_title(self) -> None:
+        title = str(self.screen_of_all.title_content())
+        if title != self._titled:
+            self._titled = title
+            self._write_terminal(title_sequence(title))
+
+    def _write_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
+    # Palette
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Ours stand in the palette's provider; of Textual's only the picture is of use."""
+        yield SystemCommand("Save a picture", "Save this screen as an SVG file", self.deliver_screenshot)
+
+    # Memory
+
+    def restore(self) -> None:
+        """Selection, tabs, scroll and switches of the last time."""
+        restore(self.screen_of_all, self._state)
+
+    def remember(self) -> None:
+        """Writes them down for the next time."""
+        if self._state_path is not None:
+            state = snapshot(self.screen_of_all, self.theme)
+            if state != self._state:
+                self._state = state
+                write_state(self._state_path, state)
+
+
+def _palette_provider() -> type[Provider]:
+    # Loaded when the palette opens: the first paint need not pay for it.
+    from specconsole.ui.palette import ActionsProvider
+
+    return ActionsProvider
+
+
+def safe_lines(text: str) -> str:
+    """Safe text that may have several lines."""
+    return "\n".join(safe(line) for line in text.split("\n"))

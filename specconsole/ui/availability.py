@@ -1,0 +1,83 @@
+"""Why an action can't be done now: the footer greys by it, a key says it. Pure."""
+
+from __future__ import annotations
+
+from specconsole.core.views.launch import LaunchView
+from specconsole.ui.desk import Desk
+from specconsole.ui.keymap import Action
+from specconsole.ui.log.session import LogSession
+from specconsole.ui.text.launch_text import RUNNING
+
+_NEEDS_LAUNCH = {"edit", "relaunch", "stop", "bench", "error", "diff", "evidence", "forget", "close-tab", "card",
+                 "next-phase", "previous-phase"}  # fmt: skip
+_NEEDS_LOG = {"find", "error", "follow", "ranks", "level", "fold", "wrap", "time", "select", "copy", "next-phase",
+              "previous-phase", "next-match", "previous-match"}  # fmt: skip
+_COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop": "stop", "bench": "bench",
+             "attach": "attach", "add-host": "add_host", "trust-key": "trust_key", "evidence": "collect_evidence",
+             "forget": "forget", "remove-host": "remove_host", "reconnect": "reconnect",
+             "found": "found_servers"}  # fmt: skip
+
+
+def reason(action: Action, desk: Desk, session: LogSession | None) -> str:
+    """One sentence that says why not; "" when it can be done."""
+    name = action.action_id
+    if action.changes and desk.commands.read_only:
+        return "this console is read-only"
+    launch = desk.launch
+    if name in _NEEDS_LAUNCH and launch is None:
+        return "no launch is selected"
+    if name in _NEEDS_LOG and session is None:
+        return "no log has arrived yet"
+    if name in _COMMANDS and (why := desk.commands.can(_COMMANDS[name])):
+        return why
+    if launch is not None and (why := _of_launch(name, launch)):
+        return why
+    if session is not None and (why := _of_log(name, session, launch)):
+        return why
+    return _of_hosts(name, desk)
+
+
+def _of_launch(name: str, launch: LaunchView) -> str:
+    running = launch.state in RUNNING
+    if name == "stop" and not running and not launch.left_over:
+        return f"{launch.name} does not run"
+    if name in ("stop", "relaunch", "evidence") and launch.state == "unknown":
+        return f"{launch.host} can't be reached"
+    if name == "relaunch" and launch.state == "stopping":
+        return f"{launch.name} is being stopped"
+    if name == "bench" and launch.state != "answers":
+        return f"{launch.name} does not answer yet"
+    if name == "forget" and running:
+        return f"{launch.name} still runs"
+    return ""
+
+
+def _of_log(name: str, session: LogSession, launch: LaunchView | None) -> str:
+    reading = launch.reading if launch is not None else None
+    if name == "ranks" and (reading is None or len(reading.ranks) < 2):
+        return "this log has no ranks to choose from"
+    if name == "fold" and (reading is None or len(reading.ranks) < 2):
+        return "this log has one rank only"
+    if name in ("next-phase", "previous-phase") and (reading is None or not reading.timeline):
+        return "no phase was read yet"
+    if name in ("next-match", "previous-match"):
+        if session.search is None:
+            return "nothing was searched; / begins"
+        if session.search.done and not session.search.count:
+            return "no match"
+    return ""
+
+
+def _of_hosts(name: str, desk: Desk) -> str:
+    host = desk.host
+    if name == "trust-key" and not any(view.state == "key-unknown" for view in desk.hosts()):
+        return "no host shows an unknown key"
+    if name in ("remove-host", "reconnect", "found") and host is None:
+        return "no host is selected"
+    if name == "remove-host" and host is not None and host.name == "local":
+        return "this machine stays"
+    if name == "found" and host is not None and host.state != "up":
+        return f"{host.name} can't be reached"
+    if name in ("launch", "attach") and not desk.hosts():
+        return "there is no host yet; H adds one"
+    return ""

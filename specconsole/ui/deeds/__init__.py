@@ -1,0 +1,28 @@
+"""What each action does: one coroutine an action, in the module of its subject, found by its name.
+
+`log-top` is `log_top` in one of the modules below. A deed runs only when `availability` has no reason against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specconsole.ui.screens.console import ConsoleScreen
+
+Deed = Callable[["ConsoleScreen"], Awaitable[None]]
+
+
+@cache
+def find_deed(action_id: str) -> Deed:
+    """The coroutine of an action; every action has one (a test looks)."""
+    from specconsole.ui.deeds import host_deeds, launch_deeds, log_deeds, window_deeds
+
+    name = action_id.replace("-", "_")
+    for module in (window_deeds, log_deeds, launch_deeds, host_deeds):
+        deed: Deed | None = getattr(module, name, None)
+        if deed is not None:
+            return deed
+    raise LookupError(action_id)

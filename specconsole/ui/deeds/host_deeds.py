@@ -1,0 +1,71 @@
+"""Actions on hosts: adding, trusting a key, reconnecting, removing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specconsole.ui.deeds.launch_deeds import attach
+from specconsole.ui.formatters import styled
+
+if TYPE_CHECKING:
+    from specconsole.ui.screens.console import ConsoleScreen
+
+
+async def add_host(screen: ConsoleScreen) -> None:
+    from specconsole.ui.forms.host_forms import AddHost
+
+    known = await screen.desk.commands.known_hosts()
+    taken = [view.name for view in screen.desk.hosts()]
+
+    def named(name: str | None) -> None:
+        if name:
+            screen.console_app.errands.start(
+                f"add {name}", lambda _: screen.desk.commands.add_host(name), lambda _: _added(screen, name)
+            )
+
+    await screen.app.push_screen(AddHost(known, taken), named)
+
+
+def _added(screen: ConsoleScreen, name: str) -> None:
+    screen.desk.host_name = name
+    screen.refresh_facts()
+
+
+async def trust_key(screen: ConsoleScreen) -> None:
+    """Of the selected host if it waits for that, else of the first that does."""
+    from specconsole.ui.forms.host_forms import TrustKey
+
+    waiting = [view for view in screen.desk.hosts() if view.state == "key-unknown"]
+    if not waiting:
+        return
+    host = next((view for view in waiting if view.name == screen.desk.host_name), waiting[0])
+
+    def said(trust: bool | None) -> None:
+        if trust:
+            screen.console_app.errands.start(
+                f"trust {host.name}", lambda _: screen.desk.commands.trust_key(host.name, host.detail)
+            )
+
+    await screen.app.push_screen(TrustKey(host.name, host.detail), said)
+
+
+async def reconnect(screen: ConsoleScreen) -> None:
+    name = screen.desk.host_name
+    screen.console_app.errands.start(f"reach {name}", lambda _: screen.desk.commands.reconnect(name))
+
+
+async def found(screen: ConsoleScreen) -> None:
+    await attach(screen)
+
+
+async def remove_host(screen: ConsoleScreen) -> None:
+    from specconsole.ui.forms.confirm import Confirm
+
+    name = screen.desk.host_name
+
+    def said(yes: bool | None) -> None:
+        if yes:
+            screen.console_app.errands.start(f"remove {name}", lambda _: screen.desk.commands.remove_host(name))
+
+    lines = [styled("It is no longer watched. Its servers, logs and results stay as they are.")]
+    await screen.app.push_screen(Confirm(f"remove {name}?", lines, yes="remove it"), said)

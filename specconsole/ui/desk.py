@@ -1,0 +1,95 @@
+"""What lies before the person: the board, which launch and host are selected, which tabs are open, the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from specconsole.core.views.host import HostView
+from specconsole.core.views.launch import LaunchView
+from specconsole.services.board import Board
+from specconsole.services.commands import Commands
+
+
+@dataclass(slots=True)
+class Desk:
+    """One for the window; panes read it, the screen changes it."""
+
+    board: Board
+    commands: Commands
+    monotonic_s: Callable[[], float]
+    wall_s: Callable[[], float]
+    badge: str = ""
+    """Shown in the header all the time: `recording`, `simulated`, `read-only`."""
+    launch_id: str = ""
+    host_name: str = ""
+    tabs: list[str] = field(default_factory=list)
+    """Launches whose log is kept open, in order."""
+    folded_cards: set[str] = field(default_factory=set)
+    waiting_tabs: list[str] = field(default_factory=list)
+    """Tabs of the last time whose launch the board has not shown yet."""
+    wanted_launch_id: str = ""
+    """The launch that was selected the last time, until the board shows it or the person selects another."""
+
+    def launches(self) -> list[LaunchView]:
+        """Newest first; those that did not start yet on top."""
+        return sorted(
+            self.board.launches.values(),
+            key=lambda view: (-(view.started_at_s if view.started_at_s is not None else 1e18), view.launch_id),
+        )
+
+    def hosts(self) -> list[HostView]:
+        """In the order they were added."""
+        return list(self.board.hosts.values())
+
+    @property
+    def launch(self) -> LaunchView | None:
+        """The selected launch."""
+        return self.board.launches.get(self.launch_id)
+
+    @property
+    def host(self) -> HostView | None:
+        """The selected host."""
+        return self.board.hosts.get(self.host_name)
+
+    @property
+    def launch_host(self) -> HostView | None:
+        """The host of the selected launch, or the selected one."""
+        launch = self.launch
+        return (self.board.hosts.get(launch.host) if launch is not None else None) or self.host
+
+    def settle(self) -> bool:
+        """Selects something that exists; True when the selection changed."""
+        before = (self.launch_id, self.host_name)
+        if self.wanted_launch_id in self.board.launches:
+            self.launch_id, self.wanted_launch_id = self.wanted_launch_id, ""
+        for tab in [tab for tab in self.waiting_tabs if tab in self.board.launches]:
+            self.waiting_tabs.remove(tab)
+            if tab not in self.tabs:
+                self.tabs.append(tab)
+        if self.launch is None:
+            launches = self.launches()
+            self.launch_id = launches[0].launch_id if launches else ""
+        if self.host is None:
+            hosts = self.hosts()
+            self.host_name = hosts[0].name if hosts else ""
+        self.tabs = [tab for tab in self.tabs if tab in self.board.launches]
+        return before != (self.launch_id, self.host_name)
+
+    def select(self, launch_id: str) -> None:
+        """Selects a launch because the person wants it."""
+        self.launch_id, self.wanted_launch_id = launch_id, ""
+
+    def step_launch(self, step: int) -> None:
+        """Selects the launch `step` places further in the list, around its ends."""
+        ids = [view.launch_id for view in self.launches()]
+        if ids:
+            place = ids.index(self.launch_id) if self.launch_id in ids else 0
+            self.select(ids[(place + step) % len(ids)])
+
+    def step_host(self, step: int) -> None:
+        """Selects the host `step` places further, around the ends."""
+        names = [view.name for view in self.hosts()]
+        if names:
+            place = names.index(self.host_name) if self.host_name in names else 0
+            self.host_name = names[(place + step) % len(names)]

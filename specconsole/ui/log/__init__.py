@@ -1,0 +1,1 @@
+"""The log pane's machinery: cached lines, background scans, the view that draws them."""

@@ -1,0 +1,230 @@
+"""The log as lines on the line API: ten lines or ten million cost one screen of work.
+
+It scrolls by itself (rows as numbers, no virtual size). Where the person stands in which log is a `LogSession`;
+how a line looks, `line_style`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from specconsole.core.reading.model import PHASES, TimelineEntry
+from specconsole.ui.log.line_style import LineLook, line_strip, look_mark
+from specconsole.ui.log.session import LogSession
+from specconsole.ui.log.viewport import Viewport
+
+_PARTS = ("stamp", "rank", "error", "warning", "poll", "debug", "match", "selected", "marked", "gutter", "thumb",
+          "track", "empty", *(f"phase-{phase}" for phase in PHASES))  # fmt: skip
+
+
+class LogView(Widget, can_focus=True):
+    """Draws one log; without one, `empty_text` says why."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"log--{part}" for part in _PARTS}
+
+    class Moved(Message):
+        """The person scrolled or selected, or following began or ended."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.session: LogSession | None = None
+        self.wrap = False
+        self.empty_text = ""
+        self._phase_starts: list[int] = []
+        self._phases: list[str] = []
+        self._styles: dict[str, Style] = {}
+        self._dragging = ""
+
+    def show(self, session: LogSession | None) -> None:
+        """Turns to another log, where the person left it."""
+        self.session = session
+        self.redraw()
+
+    def set_timeline(self, timeline: Sequence[TimelineEntry]) -> None:
+        """Phases for the gutter; their line numbers count from 1."""
+        starts = [entry.line_no - 1 for entry in timeline]
+        phases: list[str] = [entry.phase for entry in timeline]
+        if (starts, phases) != (self._phase_starts, self._phases):
+            self._phase_starts, self._phases = starts, phases
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Lays the screen out anew with the next paint."""
+        if self.session is not None:
+            port = self.session.port
+            port.width, port.height = max(1, self.size.width - 2), self.page_rows
+            port.wrap = self.wrap
+            port.changed()
+        self.refresh()
+
+    def _moved(self) -> None:
+        self.redraw()
+        self.post_message(self.Moved())
+
+    # Where
+
+    @property
+    def page_rows(self) -> int:
+        return max(1, self.size.height)
+
+    def scroll_rows(self, rows: int) -> None:
+        """Moves by screen rows, or the end of the selection while selecting."""
+        if self.session is None:
+            return
+        if self.session.range.by_keys:
+            self.session.range.extend(rows)
+        else:
+            self.session.port.move(rows)
+        self._moved()
+
+    def scroll_columns(self, columns: int) -> None:
+        if self.session is not None:
+            self.session.left = 0 if self.wrap else max(0, self.session.left + columns)
+            self.redraw()
+
+    def to_top(self) -> None:
+        if self.session is not None:
+            self.session.port.go(0)
+            self._moved()
+
+    def set_follow(self, follow: bool) -> None:
+        """At the end from now on, or still where it is."""
+        if self.session is not None:
+            self.session.port.shown()
+            self.session.port.follow = follow
+            self._moved()
+
+    def reveal(self, line: int, *, mark: bool = True) -> None:
+        """Shows a line a third down the screen and stands still there."""
+        if self.session is not None:
+            self.session.reveal(line, above=self.page_rows // 3, mark=mark)
+            self._moved()
+
+    def start_selection(self) -> None:
+        """Selects the marked line, or the first on the screen; moving extends it."""
+        if self.session is not None:
+            marked = self.session.marked_line
+            self.session.range.start(None if marked is None else self.session.rows.row(marked))
+            self._moved()
+
+    def phase_of(self, line: int) -> str | None:
+        place = bisect_right(self._phase_starts, line)
+        return self._phases[place - 1] if place else None
+
+    def phase_start(self, line: int, step: int) -> int | None:
+        """The line where the next (1) or the previous (-1) phase starts, seen from `line`; None without one."""
+        if step > 0:
+            return next((start for start in self._phase_starts if start > line), None)
+        return next((start for start in reversed(self._phase_starts) if start < line), None)
+
+    # Drawing
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles = {}
+
+    def _styled(self) -> dict[str, Style]:
+        if not self._styles:
+            self._styles = {part: self.get_component_rich_style(f"log--{part}", partial=True) for part in _PARTS} | {
+                "base": self.rich_style
+            }
+        return self._styles
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        styles = self._styled()
+        session = self.session
+        shown = session.port.shown() if session is not None else []
+        if session is None or not shown:
+            return self._empty_line(y, width, styles)
+        port = session.port
+        if y >= len(shown):
+            return Strip([Segment(" " * (width - 1), styles["base"]), self._track(y, port, styles)], width)
+        row, place, piece = shown[y]
+        line = session.rows.line(row)
+        text = port.pages.text(line)
+        # Pieces of an ASCII line are all of one width but the last; elsewhere the offset is found again.
+        offset = place * port.width if text.isascii() else port.pieces(row)[place][0]
+        look = LineLook(
+            text=piece,
+            offset=offset,
+            mark=look_mark(text),
+            phase=self.phase_of(line),
+            marked=line == session.marked_line,
+            selected=session.range.of_row(row),
+            copies=session.rows.copies(line) if place == 0 else 1,
+        )
+        strip = line_strip(look, width - 1, styles, session.hit, skip_cells=session.left)
+        return Strip([*strip, self._track(y, port, styles)], width)
+
+    def _empty_line(self, y: int, width: int, styles: dict[str, Style]) -> Strip:
+        lines = self.empty_text.split("\n")
+        top = max(0, (self.size.height - len(lines)) // 2)
+        text = lines[y - top][: width - 2] if 0 <= y - top < len(lines) else ""
+        line = f"{' ' * max(0, (width - cell_len(text)) // 2)}{text}"
+        return Strip([Segment(line + " " * (width - cell_len(line)), styles["base"] + styles["empty"])], width)
+
+    def _track(self, y: int, port: Viewport, styles: dict[str, Style]) -> Segment:
+        start, size = port.thumb()
+        if size >= port.height:
+            return Segment(" ", styles["base"])
+        if start <= y < start + size:
+            return Segment("┃", styles["base"] + styles["thumb"])
+        return Segment("│", styles["base"] + styles["track"])
+
+    # Mouse
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if self.session is None:
+            return
+        if event.x >= self.size.width - 1 and len(self.session.rows) > self.page_rows:
+            self._dragging = "thumb"
+            self.session.port.drag_to(event.y)
+            self._moved()
+        else:
+            self._dragging = "text"
+            self.session.range.press(event.x - 1 + self.session.left, event.y)
+            self.redraw()
+        self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.session is None or not self._dragging:
+            return
+        if self._dragging == "thumb":
+            self.session.port.drag_to(event.y)
+            self._moved()
+            return
+        if not 0 <= event.y < self.size.height:
+            self.session.port.move(-1 if event.y < 0 else 1)
+        if self.session.range.drag(event.x - 1 + self.session.left, event.y):
+            self.session.port.follow = False
+            self._moved()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self.release_mouse()
+        if self._dragging == "text" and self.session is not None:
+            self.session.range.release()
+            self.redraw()
+        self._dragging = ""
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-3)
+
+    def on_resize(self) -> None:
+        self.redraw()

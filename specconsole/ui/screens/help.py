@@ -1,0 +1,55 @@
+"""Help for the pane in focus: what it shows, and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from specconsole.ui.formatters import row, styled
+from specconsole.ui.forms.modal import Modal
+from specconsole.ui.keymap import Action, key_label
+
+
+def key_rows(actions: Sequence[Action]) -> list[Content]:
+    """One line an action: its keys, and the sentence that says what it does."""
+    rows = []
+    for action in actions:
+        keys = " ".join(key_label(key) for key in action.keys.split(","))
+        asks = " Asks first." if action.changes else ""
+        rows.append(row((f"{keys:>10}  ", "bold $primary"), action.help, (asks, "$warning")))
+    return rows
+
+
+class HelpScreen(Modal[bool]):
+    """Scrolls when it is longer than the screen."""
+
+    KEYS = (("esc", "close"), ("↑ ↓", "scroll"))
+
+    def __init__(self, scope: str, about: str, actions: Sequence[Action]) -> None:
+        super().__init__(f"help: {scope}" if scope != "any" else "help")
+        self._scope = scope
+        self._about = about
+        self._actions = actions
+
+    def body(self) -> ComposeResult:
+        if self._about:
+            yield Static(styled(self._about))
+        own = [action for action in self._actions if action.scope == self._scope and self._scope != "any"]
+        if own:
+            yield Static(styled("here", "$muted"), classes="label")
+            yield Static(Content("\n").join(key_rows(own)))
+        yield Static(styled("everywhere", "$muted"), classes="label")
+        yield Static(Content("\n").join(key_rows([a for a in self._actions if a.scope == "any"])))
+        yield Static(
+            styled("Lower-case keys look; upper-case keys change something and ask first. Leaving the window never "
+                   "touches a server. Keys are remapped in keys.toml in the configuration folder.", "$muted"),
+            classes="label",
+        )  # fmt: skip
+
+    def on_mount(self) -> None:
+        body = self.query_one("#form-body")
+        body.can_focus = True
+        body.focus()

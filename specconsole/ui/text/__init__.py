@@ -1,0 +1,1 @@
+"""Views to text: pure functions from a frozen view (and a width, and the time) to what a pane draws."""

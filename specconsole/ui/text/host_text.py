@@ -1,0 +1,113 @@
+"""Hosts as text: the marks in the header, the lines of the hosts pane, one line of GPU bars for a small screen."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from specconsole.core.views.host import GpuView, HostView
+from specconsole.ui.formatters import bar, duration, fit, gib, row, spread, styled
+
+MARKS: dict[str, tuple[str, str]] = {
+    "connecting": ("◌", "$primary"), "up": ("●", "$success"), "unreachable": ("✗", "$error"),
+    "refused": ("✗", "$error"), "auth-failed": ("✗", "$error"), "key-unknown": ("?", "$warning"),
+    "key-changed": ("✗", "$error"), "needs-person": ("?", "$warning"), "stale": ("◐", "$warning"),
+    "off": ("○", "$muted"),
+}  # fmt: skip
+
+
+def header(hosts: list[HostView], clock: str, width: int, badge: str = "") -> Content:
+    """` specconsole   gpu-a ●  gpu-b ●  local ○          14:02:11`."""
+    parts: list[str | tuple[str, str]] = [(" specconsole ", "bold $primary")]
+    if badge:
+        parts += [" ", (f" {badge} ", "bold $background on $warning")]
+    for host in hosts:
+        mark, style = MARKS[host.state]
+        parts += ["  ", (f"{host.name} ", ""), (mark, style)]
+    return spread(row(*parts), row((f" {clock} ", "$muted")), width)
+
+
+def host_lines(
+    host: HostView, width: int, now_s: float, *, selected: bool, focused: bool, gpu_rows: int
+) -> list[Content]:
+    """Name and state, GPUs, CPU and memory of one host."""
+    mark, style = MARKS[host.state]
+    head = spread(row((mark, style), " ", (host.name, "bold")), row((_models(host), "$muted")), width)
+    if selected:
+        head = head.stylize("on $selection" if focused else "on $panel")
+    lines = [head]
+    if host.state not in ("up", "connecting", "stale", "off") or (host.detail and host.state != "up"):
+        lines.append(fit(styled(f"  {state_text(host, now_s)}", style), width))
+    elif host.stale_since_s is not None:
+        lines.append(fit(styled(f"  as of {duration(now_s - host.stale_since_s)} ago", "$warning"), width))
+    if host.gpus:
+        lines += gpu_lines(host, width, gpu_rows)
+    elif host.gpu_note:
+        lines.append(fit(styled(f"  {host.gpu_note}", "$muted"), width))
+    load = machine_line(host, width)
+    if load is not None:
+        lines.append(load)
+    lines += [fit(styled(f"  {note}", "$warning"), width) for note in host.notes]
+    return lines
+
+
+def state_text(host: HostView, now_s: float) -> str:
+    """The state as a person says it, with what comes next."""
+    text = host.detail or host.state
+    if host.retry_at_s is not None and host.retry_at_s > now_s:
+        text += f" · again in {duration(host.retry_at_s - now_s)}"
+    return text
+
+
+def _models(host: HostView) -> str:
+    names: dict[str, int] = {}
+    for gpu in host.gpus:
+        name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+        names[name] = names.get(name, 0) + 1
+    return ", ".join(f"{number} × {name}" for name, number in names.items())
+
+
+def machine_line(host: HostView, width: int) -> Content | None:
+    """`cpu 12%  ram 301/1511G`; None when nothing is known."""
+    parts: list[str | tuple[str, str]] = []
+    if host.cpu_pct is not None:
+        parts += [("cpu ", "$muted"), f"{host.cpu_pct:.0f}%"]
+    if host.memory_total_bytes:
+        used, total = gib(host.memory_used_bytes), gib(host.memory_total_bytes)
+        parts += [("  ram " if parts else "ram ", "$muted"), f"{used}/{total}G"]
+    if host.shm_total_bytes and host.shm_used_bytes and host.shm_used_bytes > 0.5 * host.shm_total_bytes:
+        parts += [("  shm ", "$muted"), (f"{host.shm_used_bytes / host.shm_total_bytes:.0%}", "$warning")]
+    return fit(row("  ", *parts), width) if parts else None
+
+
+def gpu_lines(host: HostView, width: int, height: int) -> list[Content]:
+    """The GPUs of one host, at most `height` lines."""
+    shown = [_gpu_line(gpu, width) for gpu in host.gpus[:height]]
+    if len(host.gpus) > height and shown:
+        shown[-1] = fit(styled(f"  … {len(host.gpus) - height + 1} more", "$muted"), width)
+    return shown
+
+
+def _gpu_line(gpu: GpuView, width: int) -> Content:
+    cells = max(4, min(16, width - 24))
+    share = None if gpu.util_pct is None else gpu.util_pct / 100
+    util = "  –" if gpu.util_pct is None else f"{gpu.util_pct:3.0f}%"
+    degrees = "" if gpu.temperature_c is None else f" {gpu.temperature_c:.0f}°"
+    memory = f"{gib(gpu.memory_used_bytes)}/{gib(gpu.memory_total_bytes)}G"
+    return fit(
+        row((f" {gpu.index:>2} ", "$muted"), (bar(share, cells), "$primary"), f" {util} {memory:>8}", degrees), width
+    )
+
+
+def gpu_summary(host: HostView, width: int) -> Content:
+    """One line of GPU bars for a small screen."""
+    mark, style = MARKS[host.state]
+    if not host.gpus:
+        return fit(
+            row((mark, style), f" {host.name} ", (host.gpu_note or host.detail or "no GPUs seen", "$muted")), width
+        )
+    cells = max(2, min(8, (width - 12) // len(host.gpus) - 6))
+    parts: list[str | tuple[str, str]] = [(mark, style), f" {host.name}"]
+    for gpu in host.gpus:
+        share = None if gpu.util_pct is None else gpu.util_pct / 100
+        parts += [(f"  {gpu.index} ", "$muted"), (bar(share, cells), "$primary")]
+    return fit(row(*parts), width)

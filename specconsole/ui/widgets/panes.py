@@ -1,0 +1,197 @@
+"""The small panes: header, hosts, launches, phase strip, the small screen's top, the footer's line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.content import Content
+
+from specconsole.core.views.launch import LaunchView
+from specconsole.ui.desk import Desk
+from specconsole.ui.formatters import clock_text, fit, row, spread, styled
+from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
+from specconsole.ui.text import host_text, launch_text
+from specconsole.ui.widgets.text_pane import TextPane
+
+
+MOST_GPU_ROWS = 16
+"""GPU rows of one host that the pane makes room for."""
+
+
+class HeaderLine(TextPane):
+    """Hosts with their state, and the time."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="header")
+        self.desk = desk
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        clock = clock_text(self.desk.wall_s())
+        return [host_text.header(self.desk.hosts(), clock, width, self.desk.badge)]
+
+
+class HostsPane(TextPane, can_focus=True):
+    """Every host with its GPUs, processor and memory."""
+
+    HELP = (
+        "Hosts and their GPUs. A bar is a GPU's utilisation on a fixed scale of 0 to 100 %; memory is used of total. "
+        "A name in yellow waits for you: T looks at an unknown key. Old figures stand with their age."
+    )
+    BORDER_TITLE: ClassVar[str] = "hosts"
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="hosts")
+        self.desk = desk
+        self._host_at: list[str] = []
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        hosts = self.desk.hosts()
+        if not hosts:
+            return [fit(styled("no host yet", "$muted"), width), fit(row(("H", "bold $primary"), " adds one"), width)]
+        gpu_hosts = sum(1 for view in hosts if view.gpus)
+        gpu_rows = max(1, (height - self._rows(0, width)) // gpu_hosts) if gpu_hosts else 0
+        lines: list[Content] = []
+        self._host_at = []
+        for host in hosts:
+            selected = host.name == self.desk.host_name and len(hosts) > 1
+            block = host_text.host_lines(
+                host, width, self.desk.monotonic_s(), selected=selected, focused=self.has_focus, gpu_rows=gpu_rows
+            )
+            lines += block
+            self._host_at += [host.name] * len(block)
+        return lines
+
+    def _rows(self, gpu_rows: int, width: int) -> int:
+        """How many rows all hosts take with that many GPU rows each."""
+        now = self.desk.monotonic_s()
+        return sum(
+            len(host_text.host_lines(host, width, now, selected=False, focused=False, gpu_rows=gpu_rows))
+            for host in self.desk.hosts()
+        )
+
+    def wanted_height(self) -> int:
+        """Rows that would show everything, border included."""
+        return 2 + max(2, self._rows(MOST_GPU_ROWS, 40))
+
+    def on_click(self, event: events.Click) -> None:
+        row_number = event.y - (1 if self.styles.border_top[0] else 0)
+        if 0 <= row_number < len(self._host_at):
+            self.post_message(HostPicked(self._host_at[row_number]))
+
+
+class LaunchesPane(TextPane, can_focus=True):
+    """Every launch with its mark and state, newest first."""
+
+    HELP = (
+        "Launches. ● starts, ✓ answers (proven by a request of ours), ! does not move or does not answer, ✗ failed, "
+        "? its host can't be reached. Enter keeps the log open in a tab."
+    )
+    BORDER_TITLE: ClassVar[str] = "launches"
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="launches")
+        self.desk = desk
+        self._first = 0
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        launches = self.desk.launches()
+        if not launches:
+            hint = row(("l", "bold $primary"), " starts a server, ", ("A", "bold $primary"), " watches one")
+            return [fit(styled("nothing launched yet", "$muted"), width), fit(hint, width)]
+        ids = [view.launch_id for view in launches]
+        place = ids.index(self.desk.launch_id) if self.desk.launch_id in ids else 0
+        self._first = max(0, min(max(self._first, place - height + 1), place, len(ids) - height))
+        return [
+            launch_text.list_row(view, width, selected=view.launch_id == self.desk.launch_id, focused=self.has_focus)
+            for view in self.on_screen()
+        ]
+
+    def on_screen(self) -> list[LaunchView]:
+        """The launches that the pane has room for, from the top."""
+        return self.desk.launches()[self._first : self._first + max(1, self.size.height)]
+
+    def on_click(self, event: events.Click) -> None:
+        launches = self.desk.launches()
+        place = self._first + event.y - (1 if self.styles.border_top[0] else 0)
+        if 0 <= place < len(launches):
+            self.post_message(LaunchPicked(launches[place].launch_id, keep=event.chain > 1))
+
+
+class PhasePane(TextPane):
+    """The phase strip and the line that says when the launch answers."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="phase")
+        self.desk = desk
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        launch = self.desk.launch
+        if launch is None:
+            self.border_title = "no launch"
+            return [fit(styled("nothing is selected", "$muted"), width)]
+        self.border_title = launch_text.title(launch)
+        return [launch_text.strip(launch, width), launch_text.outlook(launch, width, self.desk.monotonic_s())]
+
+
+class ErrandsLine(TextPane):
+    """What runs in the background at the person's wish; hidden when nothing does."""
+
+    def __init__(self) -> None:
+        super().__init__(id="errands")
+        self._progress: dict[str, str] = {}
+
+    def show(self, progress: Mapping[str, str]) -> None:
+        self._progress = dict(progress)
+        self.display = bool(progress)
+        self.update()
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        pieces = [row((f" {name} ", "bold"), (text, "$muted")) for name, text in self._progress.items()]
+        return [spread(styled(" · ", "$rule").join(pieces), row((" esc ", "bold $primary"), "calls it off "), width)]
+
+
+class SmallTop(TextPane):
+    """On a small screen: one line of GPU bars, the phase line, the ETA line, and the tabs."""
+
+    TABS: ClassVar[tuple[str, ...]] = ("log", "launches", "results", "hosts")
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="small-top")
+        self.desk = desk
+        self.tab = "log"
+        self.note: Content = Content("")
+        self._tab_at: list[tuple[int, int, str]] = []
+
+    def build(self, width: int, height: int) -> Sequence[Content]:
+        launch, host = self.desk.launch, self.desk.launch_host
+        gpu = (
+            host_text.gpu_summary(host, width)
+            if host is not None
+            else fit(styled("no host yet; H adds one", "$muted"), width)
+        )
+        if launch is None:
+            two = [fit(styled("nothing launched yet; l starts a server", "$muted"), width), fit(Content(""), width)]
+        else:
+            name = row(launch_text.MARKS[launch.state], " ", (launch.name, "bold"), "  ")
+            two = [name + launch_text.strip(launch, width - name.cell_length),
+                   launch_text.outlook(launch, width, self.desk.monotonic_s())]  # fmt: skip
+        return [gpu, *two, self._tabs(width)]
+
+    def _tabs(self, width: int) -> Content:
+        parts: list[str | tuple[str, str]] = []
+        place = 0
+        self._tab_at = []
+        for number, tab in enumerate(self.TABS, 1):
+            text = f" {number} {tab} "
+            parts += [(text, "bold $background on $primary" if tab == self.tab else "$muted on $panel"), " "]
+            self._tab_at.append((place, place + len(text), tab))
+            place += len(text) + 1
+        return spread(row(*parts), self.note, width)
+
+    def on_click(self, event: events.Click) -> None:
+        if event.y == 3:
+            for start, stop, tab in self._tab_at:
+                if start <= event.x < stop:
+                    self.post_message(ActionAsked(f"pane-{tab}"))

@@ -1,0 +1,54 @@
+"""The window on a scripted board, at a fixed time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from specconsole.ui.app import ConsoleApp
+from specconsole.ui.desk import Desk
+from specconsole.ui.theme_files import read_themes
+from tests.ui.fakes import NOW_MONO_S, NOW_WALL_S, FakeCommands, fake_world
+
+THEMES = Path(__file__).parents[2] / "themes"
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of day in pictures are the same everywhere."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def make_app(
+    commands: FakeCommands | None = None, *, state_path: Path | None = None, theme: str = "", **desk: object
+) -> ConsoleApp:
+    """An app over the scripted world (or `commands` and an empty board)."""
+    board, scripted = fake_world()
+    if "board" in desk:
+        board = desk.pop("board")  # type: ignore[assignment]  # a Board
+    lying = Desk(
+        board,
+        commands or scripted,
+        monotonic_s=lambda: NOW_MONO_S,
+        wall_s=lambda: NOW_WALL_S,
+        **desk,  # type: ignore[arg-type]  # Desk's own fields
+    )
+    themes, problems = read_themes([THEMES])
+    assert not problems
+    app = ConsoleApp(lying, themes, state_path=state_path)
+    if theme:
+        app.theme = theme
+    return app
+
+
+async def until(condition: Callable[[], object], what: str = "condition", limit_s: float = 10.0) -> None:
+    """Waits until `condition()` is true, or fails."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come"
+        await asyncio.sleep(0.01)
