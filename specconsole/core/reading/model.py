@@ -78,6 +78,8 @@ class Failure:
     rank: str | None
     messenger: str | None
     advice: Advice | None
+    before: tuple[str, ...] = ()
+    """The last lines before the cause, oldest first, sanitised."""
 
     def to_json(self) -> dict[str, Any]:
         shape = asdict(self)

@@ -39,8 +39,10 @@ class Stay:
     end_s: float | None = None
     claimed_s: float | None = None
     """The server's own figure for its length."""
+    since_s: float | None = None
+    """Where the present stay began; `start_s` is where the first one did (`ready` and `serving` come again)."""
     earlier_s: float = 0.0
-    """For `ready` and `serving`: the seconds of stays before this one."""
+    """For `ready` and `serving`: the seconds of stays before the present one."""
     count: int = 1
     left: bool = False
     """The phase said that it is over and none has begun since."""
@@ -67,6 +69,8 @@ class Phases:
     """State of the reducer; plain data."""
 
     stays: list[Stay] = field(default_factory=list)
+    current: int = -1
+    """Which of them goes on."""
     ranks: dict[str, RankState] = field(default_factory=dict)
     entered: dict[str, int] = field(default_factory=dict)
     bar: BarTrack | None = None
@@ -76,6 +80,8 @@ class Phases:
     was_ready: bool = False
     port: int | None = None
     draft_expected: bool = False
+    first_line_no: int = 1
+    """Where this start begins in the file."""
     progress_line_no: int = 0
     progress_at_s: float | None = None
     dropped: int = 0
@@ -86,7 +92,7 @@ class Phases:
     @property
     def now(self) -> Stay:
         """The stay that goes on; `starting` before the first line."""
-        return self.stays[-1] if self.stays else Stay("starting", None, 1, None)
+        return self.stays[self.current] if self.stays else Stay("starting", None, self.first_line_no, None)
 
     @property
     def phase(self) -> Phase:
@@ -100,7 +106,7 @@ class Phases:
     def nth(self) -> int:
         """How many earlier stays in the same phase and part there were."""
         here = self.now
-        return sum(1 for stay in self.stays[:-1] if (stay.phase, stay.part) == (here.phase, here.part))
+        return sum(1 for stay in self.stays if stay is not here and (stay.phase, stay.part) == (here.phase, here.part))
 
     # ------------------------------------------------------------------ feeding it
 
@@ -126,7 +132,7 @@ class Phases:
         elif isinstance(event, StopAsked):
             if self.phase not in ("stopping", "stopped"):
                 self._begin(line, "stopping", None, now_s)
-        elif isinstance(event, Stopped) and self.phase != "stopped":
+        elif isinstance(event, Stopped) and self.phase == "stopping":
             self._begin(line, "stopped", None, now_s)
 
     def switch(self, line: Line, phase: Phase, now_s: float | None) -> None:
@@ -259,37 +265,40 @@ class Phases:
 
     def _begin(self, line: Line, phase: Phase, part: Part | None, now_s: float | None) -> None:
         self._progressed(line)
-        if not self.stays and phase != "starting":
-            self.stays.append(Stay("starting", None, min(line.no, 1), 0.0 if now_s is not None else None))
+        if not self.stays and phase != "starting" and line.no > self.first_line_no:
+            start_s = None if now_s is None else 0.0
+            self.stays.append(Stay("starting", None, self.first_line_no, start_s, since_s=start_s))
         if self.stays:
-            last = self.stays[-1]
+            last = self.now
             if not last.left and now_s is not None:
                 last.end_s = now_s
         self.bar, self.bar_desc, self.bars_done = None, "", 0
         if phase in ("ready", "serving"):
             for i, stay in enumerate(self.stays):
                 if stay.phase == phase:
-                    # One entry for all stays: it moves to the end and goes on counting.
-                    spent = _length(stay) or 0.0
-                    self.stays.append(self.stays.pop(i))
-                    stay.earlier_s, stay.claimed_s = spent, None
-                    stay.start_s = now_s
-                    stay.end_s, stay.count, stay.left = None, stay.count + 1, False
-                    stay.start_at_s = line.at_s
+                    # One entry for all stays in it.
+                    stay.earlier_s = _length(stay) or 0.0
+                    stay.since_s, stay.end_s, stay.left = now_s, None, False
+                    stay.count, stay.start_at_s = stay.count + 1, line.at_s
+                    self.current = i
                     return
         if len(self.stays) >= MAX_STAYS:
             self.dropped += 1
             del self.stays[MAX_STAYS // 2]
-        self.stays.append(Stay(phase, part, line.no, now_s, start_at_s=line.at_s))
+        self.stays.append(Stay(phase, part, line.no, now_s, since_s=now_s, start_at_s=line.at_s))
+        self.current = len(self.stays) - 1
 
     # ------------------------------------------------------------------ results
 
     def timeline(self, now_s: float | None) -> tuple[TimelineEntry, ...]:
         """The stays, the last one as long as the log so far."""
         entries = []
+        if not self.stays:
+            return (
+                TimelineEntry("starting", None, None if now_s is None else 0.0, _rounded(now_s), self.first_line_no),
+            )
         for i, stay in enumerate(self.stays):
-            is_last = i == len(self.stays) - 1
-            seconds = _length(stay, now_s if is_last else None)
+            seconds = _length(stay, now_s if i == self.current % len(self.stays) else None)
             entries.append(
                 TimelineEntry(
                     stay.phase, stay.part, _rounded(stay.start_s), _rounded(seconds), stay.line_no, stay.count
@@ -329,11 +338,11 @@ def _told(count: Count) -> Bar:
 
 
 def _length(stay: Stay, now_s: float | None = None) -> float | None:
-    if stay.phase in ("ready", "serving"):
-        end = stay.end_s if stay.end_s is not None else now_s
-        here = max(0.0, end - stay.start_s) if end is not None and stay.start_s is not None else 0.0
-        return stay.earlier_s + here if stay.start_s is not None or stay.earlier_s else None
     end = stay.end_s if stay.end_s is not None else now_s
+    if stay.phase in ("ready", "serving"):
+        if stay.since_s is None or end is None:
+            return stay.earlier_s or None
+        return stay.earlier_s + max(0.0, end - stay.since_s)
     measured = max(0.0, end - stay.start_s) if end is not None and stay.start_s is not None else None
     # Stamps have whole seconds; the server's own figure is finer, unless it leaves out part of the stay.
     if stay.claimed_s is not None and (measured is None or abs(measured - stay.claimed_s) <= 1.5):

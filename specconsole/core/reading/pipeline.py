@@ -61,8 +61,10 @@ class Pipeline:
     start_line_no: int = 1
     announced: bool = False
     """Whether this start's own begin was seen (else the log begins in the middle)."""
-    ended_line_no: int = 0
-    """Last line that belongs to an earlier end (a failure, a stop)."""
+    trouble_line_no: int = 0
+    """Last line that stated a failure or passed one on."""
+    fresh_trouble: bool = False
+    """The line that was read last stated or passed on a failure."""
     trouble_stamps: dict[str, float] = field(default_factory=dict)
     """Line number -> the log's time there, for the first lines of trouble."""
 
@@ -121,25 +123,24 @@ class Pipeline:
         """One message and the bars in it."""
         now_s = self.clock.now_s if line.stamp_s is None else line.stamp_s
         self.phases.touch(line)
-        if found:
-            dialect = self._choose(line, dialects)
-            for bar in found:
-                phase, part = bar_phase(bar.desc)
-                self._see(line, BarSeen(bar, phase, part), now_s)
-            self.failures.life(line.no)
-            return
         dialect = self._choose(line, dialects)
-        events: list[Event] = list(dialect.parse(line)) if dialect is not None else []
-        events += generic.parse(line)
+        events: list[Event]
+        if found:
+            events = [BarSeen(bar, *bar_phase(bar.desc)) for bar in found]
+        else:
+            events = list(dialect.parse(line)) if dialect is not None else []
+            events += generic.parse(line)
         if not events and not self.failures.hungry:
             return
         if any(isinstance(event, Started) for event in events):
             self._started(line)
-        where = self._where(line)
-        trouble = [event for event in events if isinstance(event, Trouble)]
-        if trouble and len(self.trouble_stamps) < 64 and now_s is not None:
-            self.trouble_stamps.setdefault(str(line.no), now_s)
-        self.failures.see(line, events, where)
+        self.failures.see(line, events, self._where(line))
+        trouble = any(isinstance(event, Trouble) for event in events)
+        if trouble or any(known.line_no == line.no for known in self.failures.candidates[-1:]):
+            self.fresh_trouble = True
+            self.trouble_line_no = line.no
+            if len(self.trouble_stamps) < 64 and now_s is not None:
+                self.trouble_stamps.setdefault(str(line.no), now_s)
         for event in events:
             self._see(line, event, now_s)
         if not trouble and any(isinstance(event, PROGRESS_EVENTS) for event in events):
@@ -218,8 +219,8 @@ class Pipeline:
         """From here on it is another start: nothing of the earlier one remains but the count."""
         self.starts += 1
         self.start_line_no = line.no
-        since = max(self.ended_line_no, self.failures.last_line_no, self.phases.progress_line_no) + 1
-        self.phases = Phases()
+        since = max(self.trouble_line_no, self.phases.progress_line_no) + 1
+        self.phases = Phases(first_line_no=line.no)
         self.serving = Serving()
         self.facts = ServerFacts()
         self.findings.since(since)

@@ -6,7 +6,7 @@ checkpoint was taken and resumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from specconsole.core.reading import bars, generic
@@ -20,13 +20,15 @@ from specconsole.core.reading.serving import KEPT_WINDOWS
 from specconsole.core.reading.stall import GpuActivity
 from specconsole.core.reading.state import dump
 from specconsole.core.reading.state import load as load_state
-from specconsole.core.reading.text import LINE_CAP_BYTES, Splitter
+from specconsole.core.reading.text import LINE_CAP_BYTES, Splitter, clean
 from specconsole.core.reading.verdict import build_reading
 
 _BLOCK_BYTES = 1 << 20
 _STAMP_SEARCH_LINES = 400
 """So many lines at the start are all looked at for the first stamp: times count from it."""
 _TAIL_LINES = 48
+_CONTEXTS = 12
+_CONTEXT_LINES = 8
 _TAIL_LINE_BYTES = 512
 _FORMAT = 1
 ALWAYS: tuple[bytes, ...] = (*bars.LITERALS, *generic.LITERALS)
@@ -47,6 +49,8 @@ class _State:
     tail: list[bytes] = field(default_factory=list)
     """Ends of the last lines, to tell the log's time at its end without having decoded them."""
     arrived_at_s: float | None = None
+    before_trouble: dict[str, list[str]] = field(default_factory=dict)
+    """Line number of a failure's statement -> the lines before it."""
 
 
 class Reader:
@@ -138,9 +142,24 @@ class Reader:
             if index >= len(lines):
                 return self._leave(lines, len(lines), first_no)
             self._line(lines[index], first_no + index, at_s)
+            if pipeline.fresh_trouble:
+                pipeline.fresh_trouble = False
+                self._keep_before(lines, index, first_no)
             done = index + 1
             if pipeline.settled != self._settled:
                 return self._leave(lines, done, first_no)
+
+    def _keep_before(self, lines: list[bytes], index: int, first_no: int) -> None:
+        """Remembers what stood before a line that states a failure; the first ones and the latest ones."""
+        kept = self._state.before_trouble
+        if len(kept) >= _CONTEXTS:
+            del kept[list(kept)[_CONTEXTS // 2]]
+        earlier = [
+            *self._state.tail[-_CONTEXT_LINES:],
+            *map(_last_segment, lines[max(0, index - _CONTEXT_LINES) : index]),
+        ]
+        texts = (clean(raw)[:300] for raw in earlier[-_CONTEXT_LINES:])
+        kept[str(first_no + index)] = [text for text in texts if text]
 
     def _leave(self, lines: list[bytes], count: int, first_no: int) -> int:
         """Accounts for `count` lines that are done; how many bytes of the block they were."""
@@ -148,10 +167,7 @@ class Reader:
         whole = count == len(lines)
         ended = lines[: count - 1] if whole else lines[:count]
         if ended:
-            ends = [
-                raw[-_TAIL_LINE_BYTES:].rpartition(b"\r")[2] if b"\r" in raw else raw for raw in ended[-_TAIL_LINES:]
-            ]
-            state.tail = [*state.tail, *(raw[:_TAIL_LINE_BYTES] for raw in ends)][-_TAIL_LINES:]
+            state.tail = [*state.tail, *map(_last_segment, ended[-_TAIL_LINES:])][-_TAIL_LINES:]
         state.lf_lines += len(ended)
         state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
         return sum(map(len, lines[:count])) + count - (1 if whole else 0)
@@ -183,7 +199,7 @@ class Reader:
             pipeline = load_state(Pipeline, dump(pipeline))
             self._peek(pipeline, pending, complete=state.split.cr_held or dead)
         log_now_s = self._log_now_s(pipeline, pending)
-        return build_reading(
+        reading = build_reading(
             pipeline,
             log_now_s=log_now_s,
             now_s=now_s,
@@ -198,6 +214,10 @@ class Reader:
             lines=state.lf_lines + (1 if pending or state.open_line or state.split.cr_held else 0),
             size=state.size_bytes,
         )
+        if reading.failure is not None:
+            before = state.before_trouble.get(str(reading.failure.line_no), ())
+            reading = replace(reading, failure=replace(reading.failure, before=tuple(before)))
+        return reading
 
     def _log_now_s(self, pipeline: Pipeline, pending: bytes) -> float | None:
         """The log's time at its end: the last stamp, also of a line that meant nothing."""
@@ -237,6 +257,11 @@ class Reader:
         reader._state = load_state(_State, checkpoint)
         reader._use_dialects()
         return reader
+
+
+def _last_segment(raw: bytes) -> bytes:
+    """What stands behind the last CR of a line, capped: the same, wherever the line was cut on arrival."""
+    return raw.rpartition(b"\r")[2][:_TAIL_LINE_BYTES]
 
 
 def read_bytes(data: bytes, *, dead: bool = False, exit_code: int | None = None, engine: str | None = None) -> Reading:

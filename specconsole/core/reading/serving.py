@@ -45,6 +45,8 @@ class Group:
     work_stamp_s: float | None = None
     """Last prefill or decode line."""
     running: int | None = None
+    probing: bool = False
+    """Health probes came to an empty server, and nothing else since."""
     last_full: Seen | None = None
 
 
@@ -89,8 +91,9 @@ class Serving:
         group = self._group(event.group, was_ready)
         probe = event.new_tokens <= 1 and event.running == 0
         if probe:
-            group.running = 0
+            group.running, group.probing = 0, True
             return "ready" if not self._any_running() else None
+        group.probing = False
         if event.running == 0:
             gap = None if now_s is None or group.work_stamp_s is None else now_s - group.work_stamp_s
             # The first work line that is seen, taken in by an empty server, ends idle time too.
@@ -103,6 +106,8 @@ class Serving:
 
     def _window(self, line: Line, event: Window, now_s: float | None, was_ready: bool) -> str | None:
         group = self._group(event.group, was_ready)
+        if group.probing and (event.running or 0) <= 1:
+            return None  # forty health probes make a decode line too (seen with 0.5.17)
         said = (event.accept_length, event.gen_throughput_tok_s, event.running, event.queued, event.kv_usage)
         if not event.opens and group.windows:
             last = group.windows[-1]
@@ -147,22 +152,23 @@ class Serving:
     # ------------------------------------------------------------------ results
 
     def metrics(self) -> Metrics | None:
-        """The last full window; None before any window. The counts of requests and the use of the KV cache are
-        states, so a window that is not full says them too; its rate is left out."""
+        """The last full window; None before any window.
+
+        Before the first full one it is the newest, without its rate: accept length, counts of requests and use
+        of the KV cache hold for a window that spans idle time too.
+        """
         groups = self._current()
         if not groups:
             return None
-        newest = [group.windows[-1] for group in groups]
         full = [group.last_full for group in groups if group.last_full is not None]
-        rated = full or newest
+        windows = full or [group.windows[-1] for group in groups]
         rates = [w.gen_throughput_tok_s for w in full if w.gen_throughput_tok_s is not None]
         return Metrics(
-            accept_length=_weighted([(w.accept_length, w.running) for w in rated])
-            or _weighted([(w.accept_length, w.running) for w in newest]),
+            accept_length=_weighted([(w.accept_length, w.running) for w in windows]),
             gen_throughput_tok_s=round(sum(rates), 4) if rates else None,
-            running=_total([w.running for w in newest]),
-            queued=_total([w.queued for w in newest]),
-            kv_usage=_mean([w.kv_usage for w in newest]),
+            running=_total([w.running for w in windows]),
+            queued=_total([w.queued for w in windows]),
+            kv_usage=_mean([w.kv_usage for w in windows]),
         )
 
     def useless(self) -> tuple[int, float] | None:

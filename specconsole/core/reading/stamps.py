@@ -16,7 +16,7 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Seconds on the scale of its kind: `date` since the year 0, `month` since the year's begin, `clock` since
+    """Seconds on the scale of its kind: `date` since the year 2000, `month` since the year's begin, `clock` since
     midnight, `run` since the process began."""
 
     kind: str
@@ -34,7 +34,8 @@ def of_date(year: int, month: int, day: int, seconds: float) -> Stamp:
     days = _DAYS_BEFORE[month] + day + (1 if leap and month > 2 else 0) if 1 <= month <= 12 else day
     if year:
         before = year - 1
-        days += before * 365 + before // 4 - before // 100 + before // 400
+        # Days since 2000-01-01, so that microseconds survive in a float.
+        days += before * 365 + before // 4 - before // 100 + before // 400 - 730_119
         return Stamp("date", days * _DAY_S + seconds)
     return Stamp("month", days * _DAY_S + seconds)
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Literal
 
 from specconsole.core.reading import eta, stall
-from specconsole.core.reading.history import History, StartKey, combined_phase_eta, ready_eta
+from specconsole.core.reading.history import History, StartKey
+from specconsole.core.reading.history_eta import combined_phase_eta, ready_eta
 from specconsole.core.reading.model import (
     START_PHASES,
     EtaRange,
@@ -64,7 +65,7 @@ def build_reading(
     spent_s = _spent_s(phases, log_now_s, now_s)
     phase_eta = progress.eta_s if progress is not None else None
     if phase in START_PHASES:
-        phase_eta = combined_phase_eta(history, key, phase, part, phases.nth, spent_s or 0.0, phase_eta)
+        phase_eta = combined_phase_eta(history, key, phase, part, phases.nth, spent_s, phase_eta)
         if progress is not None:
             progress = replace(progress, eta_s=phase_eta)
     silent_s, stalled, reason = _silence(pipeline, phase, now_s, arrived_at_s, gpu, phase_eta, spent_s)
@@ -73,7 +74,7 @@ def build_reading(
         phase=phase,
         part=part,
         progress=progress,
-        ready_eta_s=_ready_eta(pipeline, phase, part, spent_s, phase_eta, key, history),
+        ready_eta_s=ready_eta(history, key, phase, part, phases.nth, phase_eta),
         failure=failure,
         warnings=_warnings(pipeline, phase, progress, spent_s),
         metrics=pipeline.serving.metrics(),
@@ -108,24 +109,9 @@ def _spent_s(phases: Phases, log_now_s: float | None, now_s: float | None) -> fl
     here = phases.now
     if now_s is not None and here.start_at_s is not None:
         return max(0.0, now_s - here.start_at_s)
-    if log_now_s is None or here.start_s is None:
+    if log_now_s is None or here.since_s is None:
         return None
-    return max(0.0, log_now_s - here.start_s)
-
-
-def _ready_eta(
-    pipeline: Pipeline,
-    phase: Phase,
-    part: str | None,
-    spent_s: float | None,
-    phase_eta: EtaRange | None,
-    key: StartKey | None,
-    history: History | None,
-) -> EtaRange | None:
-    if phase not in START_PHASES:
-        return None
-    phases = pipeline.phases
-    return ready_eta(history, key, phases.phase, phases.part, phases.nth, spent_s or 0.0, phase_eta)
+    return max(0.0, log_now_s - here.since_s)
 
 
 def _silence(
@@ -164,6 +150,7 @@ def _warnings(
     pipeline: Pipeline, phase: Phase, progress: Progress | None, spent_s: float | None
 ) -> tuple[ReadingWarning, ...]:
     found = pipeline.findings.readings()
+    found.extend(ReadingWarning("exception-logged", no, text[:500]) for no, text in pipeline.failures.logged[:20])
     useless = pipeline.serving.useless()
     if useless is not None:
         line_no, length = useless

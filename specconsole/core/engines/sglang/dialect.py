@@ -17,11 +17,12 @@ _STRONG = re.compile(
     r"|Init parallel (?:begin|ends)|max_total_num_tokens=|The server is fired up|(?:Decode|Prefill) batch(?: \[\d+\])?[.,] #"
     r"|Capture .*graph (?:begin|end)|Scheduler hit an exception|Received sigquit from a child|SIGQUIT received\. signum"
     r"|KV Cache is allocated|Health check failed\. Server couldn't get a response from detokenizer|sglang is using nccl"
+    r"|usage: (?:sglang serve|launch_server\.py|python3? -m sglang)|(?:sglang serve|launch_server\.py): error: "
     r"|KV cache pool is full\. Retract|kill_process_tree called)"
 )
 _NAMED = re.compile(r"\bsglang[ ./:_-]|\bSGLang\b|sgl_kernel|SGLANG_")
 _LITERALS = (
-    "server_args=", "Decode batch", "Prefill batch", "kill_process_tree called", "sglang", "SGLang", "sgl-workspace",
+    "server_args=", "Decode batch", "Prefill batch", "kill_process_tree called", "sglang", "SGLang", "sgl-workspace", "launch_server.py",
 )  # fmt: skip
 
 

@@ -135,9 +135,10 @@ TABLE: tuple[tuple[str, str, Meaning], ...] = (
     ("SIGTERM received", r"^SIGTERM received", _STOP),
     ("Gracefully exiting", r"^Gracefully exiting\.\.\. Remaining number of requests", _STOP),
     ("Shutting down", r"^Shutting down$", _STOP),
-    ("Waiting for application shutdown", r"^Waiting for application shutdown", _STOP),
-    ("Application shutdown complete", r"^Application shutdown complete", ()),
-    ("Finished server process", r"^Finished server process", ()),
+    # After a failed bind uvicorn also waits for its shutdown: only what is printed on request counts. The last
+    # words are `Finished server process [6436]` and `kill_process_tree called: ...` (0.5.15 on; failures end so too).
+    ("Finished server process", r"^Finished server process", (Stopped(),)),
+    ("kill_process_tree called", r"^kill_process_tree called", (Stopped(),)),
     # Warnings.
     ("KV cache pool is full", r"^KV cache pool is full\. Retract", _kv_full),
     ("Retract requests", r"Retract requests", _kv_full),
@@ -177,6 +178,11 @@ FAILURES: tuple[tuple[str, str, tuple[Event, ...]], ...] = (
     ("SIGQUIT received", r"^SIGQUIT received", (Trouble("messenger"),)),
     ("scheduler is dead", r"^Rank \d+ scheduler is dead", (Trouble("messenger"),)),
     ("Initialization failed", r"^Initialization failed\. (?:Please see|warmup error)", (Trouble("messenger"),)),
+    # `Subprocess scheduler_0 (pid=4811) crashed with exit code -9. Triggering SIGQUIT for cleanup...`; -15 is a stop.
+    ("crashed with exit code", r"^Subprocess .* crashed with exit code -9\b", (Trouble("fatal", "killed"),)),
+    # `RuntimeError: Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), ...`
+    ("died during initialization", r"Rank \d+ scheduler died during initialization \(exit code: -9\)", (Trouble("fatal", "killed"),)),
+    ("died during initialization", r"Rank \d+ scheduler died during initialization", (Trouble("messenger"),)),
     ("crashed with exit code", r"^Subprocess .* crashed with exit code", (Trouble("messenger"),)),
     ("hit an exception", r"^(?:Scheduler|TokenizerManager|DetokenizerManager|DataParallelController|\w+) hit an exception: ", (Trouble("messenger"),)),
 )  # fmt: skip
