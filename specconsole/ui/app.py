@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from specconsole.core.views.question import Question
+from specconsole.services.commands import LaunchOrder
 from specconsole.ui.desk import Desk
 from specconsole.ui.errands import Errands
 from specconsole.ui.formatters import safe
@@ -51,6 +52,7 @@ class ConsoleApp(App[None]):
         actions: Sequence[Action] = ACTIONS,
         state_path: Path | None = None,
         problems: Sequence[str] = (),
+        welcome: str = "",
     ) -> None:
         # Before the stylesheet is read, which uses the themes' own variables.
         self._own_themes = {theme.name: theme for theme in themes}
@@ -59,6 +61,8 @@ class ConsoleApp(App[None]):
         self._state_path = state_path
         self._state = read_state(state_path) if state_path is not None else WindowState()
         self._problems = problems
+        self._welcome = welcome
+        self._first_order: LaunchOrder | None = None
         super().__init__()
         for theme in themes:
             self.register_theme(theme)
@@ -94,6 +98,10 @@ class ConsoleApp(App[None]):
         on_end_signals(self.exit)
         self._write_terminal(PUSH_TITLE)
         self.set_interval(TICK_S, self.tick)
+        if self._welcome:
+            self.say(self._welcome, title="specconsole", timeout=15)
+        if self._first_order is not None:
+            self._place(self._first_order)
         for problem in self._problems:
             self._say(problem, "configuration", "warning")
 
@@ -101,6 +109,17 @@ class ConsoleApp(App[None]):
         self.remember()
         self._write_terminal(POP_TITLE)
         self.screen_of_all.log_pane.close()
+
+    def order_first(self, order: LaunchOrder) -> None:
+        """Places this order as soon as the window stands."""
+        self._first_order = order
+
+    def _place(self, order: LaunchOrder) -> None:
+        def placed(launch_id: str) -> None:
+            self.desk.select(launch_id)
+            self.screen_of_all.refresh_facts()
+
+        self.errands.start(f"launch {order.profile}", lambda _: self.desk.commands.launch(order), placed)
 
     def tick(self) -> None:
         """Samples the board; repaints what differs. Cheap when nothing changed."""

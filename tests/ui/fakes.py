@@ -270,8 +270,8 @@ def stalled() -> LaunchView:
         "L4", "hang-nccl", "gpu-a", "sglang", 30003, "stalled", started_at_s=NOW_WALL_S - 9500, owner="ada@desk",
         as_of_s=NOW_MONO_S, health="refused",
         reading=reading("graph-capture", silent_s=721.0, stalled=True, ranks=ranks,
-                        stall_reason="silent for 12 min where 7 starts before took at most 95 s; GPUs at 100 %, no memory "
-                                     "moves",
+                        stall_reason="silent for 12 min where 7 starts before took at most 95 s; GPUs at 100 %, "
+                                     "no memory moves",
                         timeline=(entry("starting", 1, 12.0), entry("graph-capture", 8, 700.0, "target"))),
     )  # fmt: skip
 
@@ -300,7 +300,8 @@ LOG_HEAD = """\
 [2026-11-29 14:02:33 TP0] WARNING: Fail to set RLIMIT_NOFILE: current limit exceeds maximum limit
 [2026-11-29 14:02:36 TP4] Using triton_attn as multimodal attention backend.
 [2026-11-29 14:02:36 TP0] Load weight begin. avail mem=94.10 GB
-Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]\rLoading safetensors checkpoint shards:  34% Completed | 22/64 [00:07<00:14,  3.10it/s]
+Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]\r\
+Loading safetensors checkpoint shards:  34% Completed | 22/64 [00:07<00:14,  3.10it/s]
 [2026-11-29 14:02:44 TP3] Traceback (most recent call last):
   File "/srv/sglang/python/sglang/srt/managers/scheduler.py", line 2713, in run_scheduler_process
 """
@@ -308,7 +309,8 @@ Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]\rL
 
 def log_bytes(lines: int = 240) -> bytes:
     body = "".join(
-        f"[2026-11-29 14:{3 + n // 60:02d}:{n % 60:02d} TP{n % 8}] Capture cuda graph begin. bs={n} avail mem=12.{n % 90:02d} GB\n"
+        f"[2026-11-29 14:{3 + n // 60:02d}:{n % 60:02d} TP{n % 8}] Capture cuda graph begin. "
+        f"bs={n} avail mem=12.{n % 90:02d} GB\n"
         for n in range(lines)
     )
     return (LOG_HEAD + OOM_LINE + "\n" + body).encode()

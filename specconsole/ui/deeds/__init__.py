@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,11 +19,9 @@ Deed = Callable[["ConsoleScreen"], Awaitable[None]]
 @cache
 def find_deed(action_id: str) -> Deed:
     """The coroutine of an action; every action has one (a test looks)."""
-    from specconsole.ui.deeds import host_deeds, launch_deeds, log_deeds, window_deeds
-
     name = action_id.replace("-", "_")
-    for module in (window_deeds, log_deeds, launch_deeds, host_deeds):
-        deed: Deed | None = getattr(module, name, None)
+    for module in ("window_deeds", "log_deeds", "launch_deeds", "host_deeds"):
+        deed: Deed | None = getattr(import_module(f"{__name__}.{module}"), name, None)
         if deed is not None:
             return deed
     raise LookupError(action_id)

@@ -116,8 +116,8 @@ class ConsoleScreen(Screen[None]):
         self.desk.settle()
         if not self.small:
             self._size_left(self.app.size.height)
-        inner = self.app.size.width - (4 if self.small else self.left_width() + 4)
-        self.card.fit_height(inner)
+        inner = self.app.size.width - (3 if self.small else self.left_width() + 4)
+        self.card.fit_height(inner, small=self.small)
         for pane in (self.hosts, self.launches, self.phase, self.results):
             pane.update()
         self.log_pane.update()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -12,14 +13,19 @@ from specconsole.ui.formatters import row, styled
 from specconsole.ui.forms.modal import Modal
 from specconsole.ui.keymap import Action, key_label
 
+KEY_CELLS = 10
+BOX_CELLS = 84
 
-def key_rows(actions: Sequence[Action]) -> list[Content]:
-    """One line an action: its keys, and the sentence that says what it does."""
+
+def key_rows(actions: Sequence[Action], width: int) -> list[Content]:
+    """The keys of each action, and beside them the sentence that says what it does."""
     rows = []
     for action in actions:
         keys = " ".join(key_label(key) for key in action.keys.split(","))
         asks = " Asks first." if action.changes else ""
-        rows.append(row((f"{keys:>10}  ", "bold $primary"), action.help, (asks, "$warning")))
+        first, *rest = textwrap.wrap(action.help + asks, max(20, width - KEY_CELLS - 2))
+        rows.append(row((f"{keys:>{KEY_CELLS}}  ", "bold $primary"), first))
+        rows += [styled(" " * (KEY_CELLS + 2) + line) for line in rest]
     return rows
 
 
@@ -40,14 +46,17 @@ class HelpScreen(Modal[bool]):
         own = [action for action in self._actions if action.scope == self._scope and self._scope != "any"]
         if own:
             yield Static(styled("here", "$muted"), classes="label")
-            yield Static(Content("\n").join(key_rows(own)))
+            yield Static(Content("\n").join(key_rows(own, self._width())))
         yield Static(styled("everywhere", "$muted"), classes="label")
-        yield Static(Content("\n").join(key_rows([a for a in self._actions if a.scope == "any"])))
+        yield Static(Content("\n").join(key_rows([a for a in self._actions if a.scope == "any"], self._width())))
         yield Static(
             styled("Lower-case keys look; upper-case keys change something and ask first. Leaving the window never "
                    "touches a server. Keys are remapped in keys.toml in the configuration folder.", "$muted"),
             classes="label",
         )  # fmt: skip
+
+    def _width(self) -> int:
+        return min(BOX_CELLS, self.app.size.width * 96 // 100) - 8
 
     def on_mount(self) -> None:
         body = self.query_one("#form-body")

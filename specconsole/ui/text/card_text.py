@@ -44,11 +44,11 @@ def change_text(change: Mapping[str, Any]) -> str:
     return ", ".join(f"no {name}" if value is None else f"{name} = {value}" for name, value in change.items())
 
 
-def card(view: LaunchView, before: Sequence[str], width: int, now_s: float) -> list[Content]:
-    """Lines of the card that fits the view, each exactly `width` cells; empty without one."""
+def card(view: LaunchView, before: Sequence[str], width: int, now_s: float, *, brief: bool = False) -> list[Content]:
+    """Lines of the card that fits the view, each exactly `width` cells; empty without one. `brief`: fewer lines."""
     kind = card_kind(view)
     if kind in ("failure", "suspect"):
-        return _failure(view, kind, before, width)
+        return _failure(view, kind, before, width, brief=brief)
     if kind == "stall":
         return _stall(view, width)
     if kind == "left-over":
@@ -65,7 +65,7 @@ def _keys(*pairs: tuple[str, str]) -> Content:
     return row(*parts)
 
 
-def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int) -> list[Content]:
+def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int, *, brief: bool) -> list[Content]:
     reading = view.reading
     failure = (reading.failure or reading.suspect) if reading is not None else None
     if failure is None:
@@ -76,9 +76,10 @@ def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int) -> 
     if failure.line:
         lines += [fit(styled(f"  {part}", "$error"), width) for part in _wrapped(failure.line, width - 4, 2)]
     if before:
-        lines.append(fit(styled("  seen just before", "$muted"), width))
+        if not brief:
+            lines.append(fit(styled("  seen just before", "$muted"), width))
         lines += [fit(styled(f"  │ {line.strip()}", "$muted"), width) for line in before[-SEEN_BEFORE_LINES:]]
-    if failure.messenger and failure.messenger != failure.line:
+    if failure.messenger and failure.messenger != failure.line and not brief:
         lines.append(fit(row(("  passed on as  ", "$muted"), failure.messenger.strip()), width))
     change = proposed_change(view)
     if failure.advice is not None:

@@ -20,25 +20,29 @@ class CardPane(TextPane):
     def __init__(self, desk: Desk) -> None:
         super().__init__(id="card")
         self.desk = desk
+        self.small = False
         self._before: tuple[str, int, list[str]] = ("", 0, [])
 
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch = self.desk.launch
         if launch is None or launch.launch_id in self.desk.folded_cards:
             return []
-        return card(launch, self._seen_before(launch), width, self.desk.monotonic_s())
+        before = self._seen_before(launch)
+        # A small screen keeps room for the log: the last line before must do.
+        return card(launch, before[-1:] if self.small else before, width, self.desk.monotonic_s(), brief=self.small)
 
-    def fit_height(self, width: int) -> None:
+    def fit_height(self, width: int, *, small: bool) -> None:
         """Takes as many rows as the card has; called before the panes below are laid out."""
+        self.small = small
         launch = self.desk.launch
         kind = card_kind(launch)
         shown = bool(kind) and launch is not None and launch.launch_id not in self.desk.folded_cards
         self.display = shown
         if shown:
             self.set_class(kind in ("stall", "suspect"), "warning")
-            lines = self.build(max(20, width), 0)
-            if self.styles.height is None or self.styles.height.value != len(lines) + 2:
-                self.styles.height = len(lines) + 2
+            rows = len(self.build(max(20, width), 0)) + (0 if small else 2)
+            if self.styles.height is None or self.styles.height.value != rows:
+                self.styles.height = rows
             self.update()
 
     def _seen_before(self, launch: LaunchView) -> list[str]:

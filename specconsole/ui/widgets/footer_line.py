@@ -29,9 +29,13 @@ class FooterLine(TextPane):
         tail = [pair for pair in offered if pair[0].footer >= 20]
         tail_cells = sum(_cells(action) for action, _ in tail)
         place = 0
-        for action, why in [pair for pair in offered if pair[0].footer < 20]:
+        middle = [pair for pair in offered if pair[0].footer < 20]
+        if sum(_cells(action) for action, _ in middle) > width - tail_cells:
+            # On a narrow screen what can be done comes before what can't.
+            middle.sort(key=lambda pair: bool(pair[1]))
+        for action, why in middle:
             if place + _cells(action) > width - tail_cells:
-                break
+                continue
             place = self._add(parts, action, why, place)
         for action, why in tail:
             place = self._add(parts, action, why, place)

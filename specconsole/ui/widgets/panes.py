@@ -15,7 +15,6 @@ from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
 from specconsole.ui.text import host_text, launch_text
 from specconsole.ui.widgets.text_pane import TextPane
 
-
 MOST_GPU_ROWS = 16
 """GPU rows of one host that the pane makes room for."""
 

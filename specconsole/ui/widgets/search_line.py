@@ -143,8 +143,10 @@ class SearchLine(Horizontal):
             event.stop()
             event.prevent_default()
             self.search()
+            led = self._led
             self.leave()
-            self.step(1)
+            if not led:
+                self.step(1)
         elif event.key == "ctrl+r":
             event.stop()
             self.regex = not self.regex
