@@ -73,6 +73,10 @@ class ConnectionRefusedAtHostError(TransportError):
     """The host answered, and nothing listens on that port."""
 
 
+class ConnectionResetAtHostError(TransportError):
+    """What listens on that port took the connection and broke it before a whole answer."""
+
+
 class AuthenticationFailedError(TransportError):
     """The host refused every key that we may use without asking."""
 

@@ -224,6 +224,9 @@ class Launcher(Protocol):
     async def processes(self, launch_id: str) -> tuple[LeftOver, ...]:
         """The launch's own processes, proven ones only; `why` says by what."""
 
+    async def mark_answered(self, launch_id: str, after_s: float) -> None:
+        """Notes in the folder how long it took to its first proven answer, once."""
+
     async def owns_listener(self, record: LaunchRecord, port: int) -> bool | None:
         """Whether a process of the launch holds the listening socket; None when that can't be seen."""
 

@@ -60,8 +60,10 @@ class LocalTransport:
                     _feed(process, stdin),
                 )
                 status = await process.wait()
-        finally:
+        except BaseException:
+            # Also when the command itself has ended: what holds its output open is of its group.
             await _end(process)
+            raise
         return Completed(status if status >= 0 else None, out[0], err[0], truncated=out[1] or err[1])
 
     async def run_sh(
@@ -84,7 +86,9 @@ class LocalTransport:
         try:
             yield _PipeStream(process.stdout)
         finally:
-            await _end(process)
+            # One that ended long ago has given its number back: it may be somebody else's by now.
+            if process.returncode is None:
+                await _end(process)
 
     def stream(self, argv: Sequence[str]) -> contextlib.AbstractAsyncContextManager[ByteStream]:
         return self._streaming(argv)
@@ -223,8 +227,6 @@ async def _feed(process: Process, data: bytes) -> None:
 
 async def _end(process: Process) -> None:
     """Ends what is left of the command's group (a time-out, a cancel, a stream that was left) and reaps it."""
-    if process.returncode is not None:
-        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # The pipes may be held by a grandchild outside the group: only the command itself is waited for.

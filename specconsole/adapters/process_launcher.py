@@ -95,6 +95,9 @@ class ProcessLauncher:
         await look.refresh()
         return await look.describe(look.owned.proven, "belongs to the launch")
 
+    async def mark_answered(self, launch_id: str, after_s: float) -> None:
+        await self._sh(probes.MARK_ANSWERED, [launch_id, f"{after_s:.2f}"])
+
     async def owns_listener(self, record: LaunchRecord, port: int) -> bool | None:
         holders = await self._port_holders(port)
         if holders.free:

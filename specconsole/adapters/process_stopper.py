@@ -94,6 +94,7 @@ class ProcessStopper:
                 waited_for = lock.describe()
                 yield StopEvent("waiting-for-lock", text)
             await asyncio.sleep(_POLL_S * 2)
+        done = False
         try:
             await self._look.refresh()
             if not self._look.owned.proven and self._record.stop is None and self._record.exited:
@@ -105,9 +106,19 @@ class ProcessStopper:
             yield StopEvent("asked", "stop asked for", alive=len(self._look.owned.proven))
             async for event in self._end_processes(lock, grace_s, drop_requests):
                 yield event
-            yield await self._verify()
+            last = await self._verify()
+            done = True
+            yield last
         finally:
-            await asyncio.shield(lock.release())
+            await asyncio.shield(self._leave(lock, done))
+
+    async def _leave(self, lock: HostLock, done: bool) -> None:
+        """A stop that was cancelled while the server runs must not look like one that was asked for and is going on."""
+        if not done:
+            await self._look.refresh()
+            if self._look.owned.proven:
+                await self._transport.run_sh(probes.UNMARK_STOP, [self._record.launch_id])
+        await lock.release()
 
     async def _end_processes(
         self, lock: HostLock, grace_s: float, drop_requests: Callable[[], Awaitable[str]] | None

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specconsole.core.launching.profile import ArgValue, Profile
+from specconsole.core.launching.profile import ArgValue, Health, Profile
+from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError
 
 
@@ -35,6 +36,13 @@ _WORDS: Mapping[str, _EngineWords] = {
     "other": _EngineWords((), None, None, None, None),
 }
 
+_OWN_ENV: Mapping[str, str] = {
+    # Lines must reach the log when they are written, not when 8 KiB are full.
+    "PYTHONUNBUFFERED": "1",
+    # setproctitle (SGLang, vLLM) writes titles over the environment that /proc shows, and with it over the mark by
+    # which a process of a launch is recognised, unless this is set (its README, "Environment variables").
+    "SPT_NOENV": "1",
+}
 _SECRET_WORDS = ("api_key", "admin_api_key", "token", "password", "secret", "hf_token")
 
 
@@ -89,14 +97,7 @@ def build_argv(profile: Profile, port: int | None) -> tuple[str, ...]:
 
 def build_env(profile: Profile) -> dict[str, str]:
     """Variables for the server, without the secrets. PATH is set by the run script, where the host's is known."""
-    return {
-        # Lines must reach the log when they are written, not when 8 KiB are full.
-        "PYTHONUNBUFFERED": "1",
-        # setproctitle (SGLang, vLLM) writes titles over the environment that /proc shows, and with it over the mark
-        # by which a process of a launch is recognised, unless this is set (its README, "Environment variables").
-        "SPT_NOENV": "1",
-        **profile.env,
-    }
+    return {**_OWN_ENV, **profile.env}
 
 
 def override(profile: Profile, changes: Mapping[str, Any]) -> Profile:
@@ -135,6 +136,82 @@ def _put(target: dict[str, Any], key: str, value: Any) -> None:
         target.pop(same, None)
     else:
         target[same] = value
+
+
+def build_spec(
+    profile: Profile,
+    *,
+    launch_id: str,
+    port: int | None,
+    owner: str,
+    client_id: str,
+    now_s: float,
+    version: str,
+    python: str | None,
+) -> LaunchSpec:
+    """A launch of a profile. `python` replaces `{python}`; None where the console's own interpreter means nothing.
+
+    Raises BadInputError for an argument that can't be passed.
+    """
+    argv = build_argv(profile, port)
+    if any("{python}" in word for word in argv):
+        if python is None:
+            raise BadInputError(
+                "`{python}` is this console's own interpreter, and the launch is on another host",
+                where=profile.source,
+                try_='`environment` or command = ["python3", ...]',
+            )
+        argv = tuple(word.replace("{python}", python) for word in argv)
+    return LaunchSpec(
+        launch_id=launch_id,
+        profile=profile.name,
+        engine=profile.engine,
+        argv=argv,
+        env=build_env(profile),
+        secret_places=dict(profile.secrets),
+        command=profile.command,
+        description=profile.description,
+        environment=profile.environment,
+        working_dir=profile.working_dir,
+        bind=profile.bind,
+        port=port,
+        model=profile.model,
+        draft_model=profile.draft_model,
+        health_path=profile.health.path,
+        health_timeout_s=profile.health.timeout_s,
+        health_prompt=profile.health.prompt,
+        grace_s=profile.grace_s,
+        tags=profile.tags,
+        settings=dict(profile.args),
+        owner=owner,
+        client_id=client_id,
+        requested_at_s=now_s,
+        console_version=version,
+    )
+
+
+def profile_of(spec: LaunchSpec) -> Profile:
+    """The profile that a launch was made from, as it was then: what a relaunch starts from."""
+    own_env = {name: value for name, value in spec.env.items() if name not in _OWN_ENV}
+    return Profile(
+        name=spec.profile,
+        engine=spec.engine,
+        description=spec.description,
+        tags=spec.tags,
+        command=spec.command,
+        environment=spec.environment,
+        args=dict(spec.settings),
+        env=own_env,
+        secrets=dict(spec.secret_places),
+        bind=spec.bind,
+        port=spec.port,
+        working_dir=spec.working_dir,
+        model=spec.model,
+        draft_model=spec.draft_model,
+        health=Health(spec.health_path, spec.health_timeout_s, spec.health_prompt),
+        grace_s=spec.grace_s,
+        source=f"launch {spec.launch_id}",
+    )
 
 
 def show(argv: Sequence[str], hidden: Sequence[str] = ()) -> str:

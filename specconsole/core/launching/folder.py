@@ -67,8 +67,12 @@ class LaunchRecord:
     """Host's wall clock."""
     exit_uptime_s: float | None = None
     stop: StopMark | None = None
+    being_stopped: bool = False
+    """Whether some console is at it now (it holds the lock)."""
     ended: str = ""
     """How the verified stop ended; "" without one."""
+    answered_after_s: float | None = None
+    """Seconds from its start to the first answer that a console proved; None while none has."""
     log_bytes: int | None = None
     log_mtime_s: float | None = None
     moment: HostMoment = field(default_factory=HostMoment)
@@ -143,7 +147,9 @@ def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:
         exit_at_s=seconds(block.get("exit_at")),
         exit_uptime_s=exit_uptime_s,
         stop=parse_stop_mark(block.get("stop", "")) if "stop" in block else None,
+        being_stopped="stopping" in block,
         ended=block.get("ended", ""),
+        answered_after_s=seconds(block.get("answered")),
         log_bytes=log_bytes,
         log_mtime_s=log_mtime_s,
         moment=moment,

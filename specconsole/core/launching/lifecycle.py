@@ -22,7 +22,8 @@ FactName = Literal[
     "moving",  # the silence ended
     "stop-asked",  # somebody asked for a stop
     "stop-given-up",  # the stop was cancelled, or left something that runs
-    "process-gone",  # the recorded process is gone, whatever the reason
+    "process-gone",  # the recorded process is gone, and its log does not say that it was meant to
+    "ended-clean",  # the recorded process is gone, and its log says that it was asked to end (by hand, by a scheduler)
     "stop-verified",  # nothing of it is left
     "folder-gone",  # the host no longer has its folder
     "link-down",
@@ -36,7 +37,6 @@ Action = Literal[
     "ask",  # ask whether it answers
     "hush",  # stop asking
     "record-answer",  # time to answer and the phases' durations, into the history
-    "read-to-end",  # drain the log, then read it as a dead one
     "verify-gone",  # look whether anything of it is left
     "tell-answers",
     "tell-failed",
@@ -85,14 +85,14 @@ def step(state: LaunchState, fact: FactName) -> Step:
         case "stop-verified":
             if state == "queued":
                 return Step(state)
-            return Step("stopped", ("hush", "read-to-end", "tell-stopped"))
-        case "process-gone":
-            if state == "queued":
+            return Step("stopped", ("hush", "tell-stopped"))
+        case "process-gone" | "ended-clean":
+            if state in ("queued", "stopping"):
+                # A stop is not over when the process is gone: it still looks for what is left.
                 return Step(state)
-            if state == "stopping":
-                # The stop is not over: it still looks for what is left.
-                return Step("stopping", ("read-to-end",))
-            return Step("failed", ("hush", "read-to-end", "verify-gone", "tell-failed"))
+            if fact == "ended-clean":
+                return Step("stopped", ("hush", "verify-gone", "tell-stopped"))
+            return Step("failed", ("hush", "verify-gone", "tell-failed"))
         case _:
             return _from_log_or_answer(state, fact)
 

@@ -12,14 +12,15 @@ from specconsole.core.launching.script import IDENTITY, LAUNCH_VARIABLE, MACHINE
 OBSERVE = f"""\
 {{
 {IDENTITY}{MACHINE}
-root={STATE_FOLDER}/launches/$(machine); here=$(boot)
+m=$(machine); root={STATE_FOLDER}/launches/$m; locks={STATE_FOLDER}/locks/$m; here=$(boot)
+up=$(cut -d. -f1 /proc/uptime)
 printf 'root=%s\\nboot=%s\\nuptime=%s\\nnow=%s\\n' "$root" "$here" "$(cut -d' ' -f1 /proc/uptime)" "$(date +%s)"
 printf 'user=%s\\nhertz=%s\\n' "$(id -un 2>/dev/null || id -u)" "$(getconf CLK_TCK 2>/dev/null || echo 100)"
 if [ -n "$1" ]; then set -- "$root/$1"; else set -- "$root"/*; fi
 for dir in "$@"; do
   [ -d "$dir" ] || continue
   printf 'launch=%s\\n' "${{dir##*/}}"
-  for name in requested.json process wrapper exit stop ended; do
+  for name in requested.json process wrapper exit stop ended answered; do
     if [ -f "$dir/$name" ]; then
       line=; IFS= read -r line 2>/dev/null <"$dir/$name"; printf '%s=%s\\n' "$name" "$line"
     fi
@@ -30,6 +31,11 @@ for dir in "$@"; do
       ''|*[!0-9]*) ;;
       *) stat=; if read -r stat 2>/dev/null <"/proc/$pid/stat"; then printf 'stat=%s\\n' "$stat"; fi ;;
     esac
+  fi
+  holder=$locks/stop-${{dir##*/}}/holder
+  if [ -f "$holder" ]; then
+    until_=0; {{ read -r _; read -r boot_; read -r until_; }} 2>/dev/null <"$holder"
+    [ "$boot_" = "$here" ] && [ "$until_" -ge "$up" ] 2>/dev/null && printf 'stopping=1\\n'
   fi
   if [ -f "$dir/server.log" ]; then stat -c 'log=%s %Y' "$dir/server.log" 2>/dev/null; fi
   if [ -f "$dir/exit" ]; then stat -c 'exit_at=%Y' "$dir/exit" 2>/dev/null; fi
@@ -110,6 +116,25 @@ dir={STATE_FOLDER}/launches/$(machine)/$1; umask 077
 printf '%s\\n' "$2" >"$dir/stop.$$" || exit 0
 ln "$dir/stop.$$" "$dir/stop" 2>/dev/null
 rm -f "$dir/stop.$$"; printf 'marked\\n'
+}}
+"""
+
+# $1: a launch id, $2: seconds from its start to its first proven answer. Only the first is written down.
+MARK_ANSWERED = f"""\
+{{
+{MACHINE}
+dir={STATE_FOLDER}/launches/$(machine)/$1; umask 077
+printf '%s\\n' "$2" >"$dir/answered.$$" || exit 0
+ln "$dir/answered.$$" "$dir/answered" 2>/dev/null
+rm -f "$dir/answered.$$"
+}}
+"""
+
+# $1: a launch id. A stop that was given up while the server runs leaves no marker.
+UNMARK_STOP = f"""\
+{{
+{MACHINE}
+rm -f "{STATE_FOLDER}/launches/$(machine)/$1/stop"
 }}
 """
 

@@ -105,7 +105,8 @@ dir=$1; umask 077; trap : HUP INT TERM QUIT
 {IDENTITY}{export(LAUNCH_VARIABLE, spec.launch_id)}
 ticks $$
 printf 'pid=%s start_ticks=%s\\n' $$ "$ticks" >"$dir/wrapper.tmp" && mv "$dir/wrapper.tmp" "$dir/wrapper"
-setsid sh "$dir/server.sh" "$dir" "$2" </dev/null >>"$dir/server.log" 2>&1
+# In a subshell: dash writes `Killed` to wherever it has redirected itself, and that line is none of the server's.
+(exec setsid sh "$dir/server.sh" "$dir" "$2" </dev/null >>"$dir/server.log" 2>&1)
 status=$?
 printf '%-5s %-40s\\n' "$status" "$(cut -d' ' -f1 /proc/uptime)" 1<>"$dir/exit.tmp" && mv "$dir/exit.tmp" "$dir/exit"
 exit 0

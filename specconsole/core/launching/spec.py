@@ -25,7 +25,10 @@ class LaunchSpec:
     engine: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
-    secret_names: tuple[str, ...] = ()
+    secret_places: Mapping[str, str] = field(default_factory=dict)
+    """Variable -> where the console that launched it found the value; never the value."""
+    command: tuple[str, ...] = ()
+    """The profile's command, without flags."""
     environment: str | None = None
     """Folder of a Python environment on the host whose `bin` goes first on PATH."""
     working_dir: str | None = None
@@ -36,6 +39,7 @@ class LaunchSpec:
     health_path: str | None = None
     health_timeout_s: float | None = None
     health_prompt: str | None = None
+    description: str = ""
     grace_s: float = 20.0
     tags: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +51,11 @@ class LaunchSpec:
     requested_at_s: float = 0.0
     """Client's wall clock, seconds since the epoch."""
     console_version: str = ""
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Variables that are secrets."""
+        return tuple(sorted(self.secret_places))
 
     def to_json_line(self) -> str:
         """One line without a newline."""
@@ -67,7 +76,7 @@ def decode_spec(line: str) -> LaunchSpec:
         )
     known = {f.name for f in fields(LaunchSpec)}
     shape = {key: value for key, value in data.items() if key in known}
-    for key in ("argv", "tags", "secret_names"):
+    for key in ("argv", "tags", "command"):
         shape[key] = tuple(shape.get(key) or ())
     try:
         return LaunchSpec(**shape)

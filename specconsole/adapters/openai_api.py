@@ -1,0 +1,25 @@
+"""Any other server that speaks the OpenAI API: `/health`, `/v1/models`, `/v1/completions`."""
+
+from __future__ import annotations
+
+from specconsole.adapters.server_api import complete_openai
+from specconsole.ports import HttpClient
+
+
+class OpenaiApi:
+    """Nothing is known of it but the common endpoints."""
+
+    engine = "other"
+    probe_costs = False
+
+    def health_path(self, version: str | None) -> str:
+        return "/health"
+
+    async def complete(self, http: HttpClient, host: str, port: int, prompt: str, *, timeout_s: float) -> int:
+        return await complete_openai(http, host, port, prompt, timeout_s=timeout_s)
+
+    async def drop_requests(self, http: HttpClient, host: str, port: int) -> str:
+        return "no known way to drop requests"
+
+    async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
+        return None

@@ -1,0 +1,43 @@
+"""SGLang's server over HTTP (0.4.6-0.5.23, srt/entrypoints/http_server.py)."""
+
+from __future__ import annotations
+
+from specconsole.adapters.server_api import complete_openai, metric
+from specconsole.errors import SpecconsoleError
+from specconsole.ports import HttpClient
+
+
+class SglangApi:
+    """`/health` generates a token and takes a second; 503 from HTTP up to the end of the warm-up."""
+
+    engine = "sglang"
+    probe_costs = True
+
+    def health_path(self, version: str | None) -> str:
+        # `/ready` (0.5.23) tells the state without generating; older ones answer 404 to it.
+        parts = (version or "").split(".")
+        numbers = [int("".join(c for c in part if c.isdigit()) or 0) for part in parts[:3]]
+        return "/ready" if len(numbers) == 3 and numbers >= [0, 5, 23] else "/health"
+
+    async def complete(self, http: HttpClient, host: str, port: int, prompt: str, *, timeout_s: float) -> int:
+        return await complete_openai(http, host, port, prompt, timeout_s=timeout_s)
+
+    async def drop_requests(self, http: HttpClient, host: str, port: int) -> str:
+        # Without this TERM drains without a time limit.
+        try:
+            answer = await http.post_json(host, port, "/abort_request", {"abort_all": True}, timeout_s=3.0)
+        except (SpecconsoleError, TimeoutError) as error:
+            return f"requests could not be dropped ({type(error).__name__})"
+        return "requests dropped" if answer.status == 200 else f"requests not dropped (HTTP {answer.status})"
+
+    async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
+        try:
+            answer = await http.get(host, port, "/metrics", timeout_s=3.0)
+        except (SpecconsoleError, TimeoutError):
+            return None
+        if answer.status != 200:
+            return None
+        text = answer.body.decode("utf-8", "replace")
+        running = metric(text, "sglang:num_running_reqs")
+        queued = metric(text, "sglang:num_queue_reqs")
+        return None if running is None else int(running + (queued or 0))

@@ -1,0 +1,415 @@
+"""Watches one launch: carries out what `core.launching.lifecycle` says and publishes the view.
+
+Three loops beside each other: the log, the process, the answers. Trouble with the link is a state, not an end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from specconsole.core.launching import lifecycle
+from specconsole.core.launching.asking import LOST_AFTER, interval_s
+from specconsole.core.launching.command import show
+from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.lifecycle import FactName
+from specconsole.core.launching.stopping import StopEvent, describe_exit
+from specconsole.core.reading.model import Phase, Reading
+from specconsole.core.views.launch import HealthAnswer, LaunchState, LaunchView
+from specconsole.errors import SpecconsoleError, TransportError
+from specconsole.ports import Clock, Launcher
+from specconsole.services.answers import Answers
+from specconsole.services.board import Board, FactKind
+from specconsole.services.log_intake import LogIntake
+
+_LOADING: frozenset[Phase] = frozenset(
+    ("distributed", "download", "weights", "kv-cache", "compile", "graph-capture", "warm-up", "ready", "serving")
+)
+_LINK_RETRY_S = 2.0
+_PUBLISH_S = 0.5
+_FRESH_S = 3.0
+"""A server this young that answers at our first question has only just begun to."""
+
+Answered = Callable[["LaunchWatch"], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class WhoWeAre:
+    """The person at this console, as launches name their owners."""
+
+    owner: str
+    """`user@machine`."""
+    client_id: str
+
+
+class LaunchWatch:
+    """One launch under our eyes; `run` ends when the launch is over and its log is read."""
+
+    def __init__(
+        self,
+        record: LaunchRecord,
+        launcher: Launcher,
+        intake: LogIntake,
+        answers: Answers,
+        board: Board,
+        clock: Clock,
+        us: WhoWeAre,
+        on_answered: Answered,
+    ) -> None:
+        self.record = record
+        self._observed_at_s = clock.monotonic_s()
+        self.intake = intake
+        self.answers = answers
+        self._launcher = launcher
+        self._board = board
+        self._clock = clock
+        self._us = us
+        self._on_answered = on_answered
+        self.state: LaunchState = "preparing"
+        self._asking = False
+        self._proven = False
+        self._failed_answers = 0
+        self._health: HealthAnswer = "not-asked"
+        self._health_detail = ""
+        self._answered_after_s: float | None = record.answered_after_s
+        self._saw_silence = False
+        self._recorded = False
+        self._left_over: tuple[str, ...] = ()
+        self._stale_since_s: float | None = None
+        self._phase: Phase | None = None
+        self._reading: Reading | None = None
+        self._over = asyncio.Event()
+        self.history_note = ""
+        self.last_start_s: float | None = None
+
+    @property
+    def launch_id(self) -> str:
+        return self.record.launch_id
+
+    @property
+    def reading(self) -> Reading | None:
+        """As of the last publication."""
+        return self._reading
+
+    @property
+    def answered_after_s(self) -> float | None:
+        """Seconds from the start to the first proven answer; None when it never answered under our eyes."""
+        return self._answered_after_s
+
+    async def run(self) -> None:
+        """Until the launch is over. Expected trouble becomes state; what escapes is a bug."""
+        await self.intake.open()
+        try:
+            await self._observed(self.record)
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(self._follow(), name=f"follow {self.launch_id}"),
+                    group.create_task(self._watch_process(), name=f"process {self.launch_id}"),
+                    group.create_task(self._ask(), name=f"ask {self.launch_id}"),
+                ]
+                await self._over.wait()
+                for task in tasks:
+                    task.cancel()
+            await self._finish()
+        finally:
+            await asyncio.shield(self.intake.close())
+
+    # ---------------------------------------------------------------- the log
+
+    async def _follow(self) -> None:
+        pause_s = 0.1
+        published_at = 0.0
+        while True:
+            try:
+                came = await self.intake.advance()
+            except (TransportError, TimeoutError):
+                await self._fact("link-down")
+                await self._clock.sleep(_LINK_RETRY_S)
+                continue
+            now = self._clock.monotonic_s()
+            if came or now - published_at >= _PUBLISH_S:
+                published_at = now
+                await self._publish_reading()
+            pause_s = 0.1 if came else min(pause_s * 1.5, 0.5)
+            # A log that floods is read without a pause, but others get their turn.
+            await self._clock.sleep(0 if came and self.intake.reader.offset < (self.record.log_bytes or 0) else pause_s)
+
+    async def _publish_reading(self) -> None:
+        over = self.state in lifecycle.ENDED
+        reading = self._reading = self.intake.reader.reading(
+            None if over else self._clock.monotonic_s(),
+            dead=over and self.record.alive is False,
+            exit_code=self.record.exit_status if over else None,
+            stop_asked=self.record.stop is not None,
+        )
+        if reading.phase != self._phase:
+            if self._phase is not None and not over:
+                part = f" ({reading.part})" if reading.part else ""
+                self._tell("phase-changed", f"{reading.phase}{part}")
+            self._phase = reading.phase
+        if not over:
+            if reading.phase in _LOADING:
+                await self._fact("phase-loading")
+            if reading.stalled is not None:
+                await self._fact("stalled" if reading.stalled else "moving")
+        self.publish()
+
+    # ---------------------------------------------------------------- the process
+
+    async def _watch_process(self) -> None:
+        while True:
+            try:
+                found = await self._launcher.observe(self.launch_id)
+            except (TransportError, TimeoutError):
+                await self._fact("link-down")
+                await self._clock.sleep(_LINK_RETRY_S)
+                continue
+            except SpecconsoleError as error:
+                self._health_detail = error.what
+                await self._clock.sleep(_LINK_RETRY_S)
+                continue
+            if found is None:
+                await self._fact("folder-gone")
+            else:
+                await self._fact("link-up")
+                await self._observed(found)
+            await self._clock.sleep(1.0 if self.state in ("preparing", "starting", "stopping") else 2.0)
+
+    async def _observed(self, record: LaunchRecord) -> None:
+        self.record = record
+        self._observed_at_s = self._clock.monotonic_s()
+        if self._answered_after_s is None:
+            self._answered_after_s = record.answered_after_s
+        if record.problem and record.spec is None:
+            self._health_detail = record.problem
+        if record.stop is not None and record.ended and record.alive is not True:
+            await self._fact("stop-verified")
+        elif record.alive:
+            await self._fact("process-up")
+            await self._fact("stop-asked" if record.being_stopped else "stop-given-up")
+        elif record.process is None and not record.exited:
+            # Half written, or its console is still writing it.
+            if record.spec is None:
+                await self._fact("start-failed")
+        else:
+            await self._gone(record)
+
+    async def _gone(self, record: LaunchRecord) -> None:
+        if self.state in lifecycle.ENDED or self.state == "stopping":
+            return
+        try:
+            await self.intake.drain()
+        except (TransportError, TimeoutError):
+            return
+        reading = self.intake.reader.reading(
+            None, dead=True, exit_code=record.exit_status, stop_asked=record.stop is not None
+        )
+        self._reading = reading
+        # A stop that was asked for, and whose console died before it could look around, is still a stop.
+        meant = record.stop is not None or reading.phase == "stopped"
+        await self._fact("ended-clean" if meant else "process-gone")
+
+    # ---------------------------------------------------------------- the answers
+
+    async def _ask(self) -> None:
+        while True:
+            if not self._asking or self.record.spec is None or self.record.spec.port is None:
+                await self._clock.sleep(0.25)
+                continue
+            version = self._reading.server.version if self._reading is not None else None
+            asked = await self.answers.ask(self.record, version=version, prove=not self._proven)
+            if self._hushed():
+                continue
+            self._health, self._health_detail = asked.health, asked.detail
+            if asked.health == "link-down":
+                await self._fact("link-down")
+            elif asked.health not in ("200", "not-asked"):
+                self._saw_silence = True
+            if asked.proven:
+                await self._answered()
+            elif asked.health == "200" and self._proven:
+                self._failed_answers = 0
+                await self._fact("answered")
+            elif self._proven:
+                self._failed_answers += 1
+                if self._failed_answers >= LOST_AFTER:
+                    await self._fact("answer-lost")
+            self.publish()
+            pause_s = interval_s(self._phase, asked.health, proven=self._proven, costs=self.answers.costs)
+            await self._clock.sleep(2.0 if self._failed_answers else pause_s)
+
+    def _hushed(self) -> bool:
+        # Asked anew: a stop may have begun while the answer was on its way.
+        return not self._asking
+
+    async def _answered(self) -> None:
+        self._failed_answers = 0
+        if not self._proven:
+            self._proven = True
+            age_s = self._age_now_s()
+            # A server that answers at our first question may have done so for hours.
+            if self.record.answered_after_s is None and age_s is not None and (self._saw_silence or age_s < _FRESH_S):
+                self._answered_after_s = age_s
+                await self._mark_answered(age_s)
+        await self._fact("answered")
+
+    async def _mark_answered(self, after_s: float) -> None:
+        try:
+            await self._launcher.mark_answered(self.launch_id, after_s)
+        except (SpecconsoleError, TimeoutError):
+            # Only a convenience for other consoles; our own history has it.
+            return
+
+    def _age_now_s(self) -> float | None:
+        if self.record.age_s is None:
+            return None
+        return self.record.age_s + max(0.0, self._clock.monotonic_s() - self._observed_at_s)
+
+    # ---------------------------------------------------------------- facts
+
+    async def note_stop(self, event: StopEvent) -> None:
+        """What a stop, run by this console, has to say."""
+        if event.phase == "asked":
+            await self._fact("stop-asked")
+        if event.phase == "finished":
+            self._left_over = tuple(str(one) for one in event.left_over)
+            found = await self._launcher.observe(self.launch_id)
+            if found is not None:
+                self.record = found
+            await self._fact("stop-verified" if not event.alive else "stop-given-up")
+        self.publish()
+
+    async def give_up_stop(self) -> None:
+        """A stop of ours was cancelled."""
+        await self._fact("stop-given-up")
+
+    async def _fact(self, fact: FactName) -> None:
+        step = lifecycle.step(self.state, fact)
+        if fact == "link-down" and self._stale_since_s is None:
+            self._stale_since_s = self._clock.monotonic_s()
+        elif fact == "link-up":
+            self._stale_since_s = None
+        changed = step.state != self.state
+        self.state = step.state
+        for action in step.actions:
+            await self._do(action)
+        if changed:
+            self.publish()
+        if self.state in lifecycle.ENDED:
+            self._over.set()
+
+    async def _do(self, action: lifecycle.Action) -> None:
+        match action:
+            case "ask":
+                self._asking = True
+            case "hush":
+                self._asking = False
+            case "record-answer":
+                if self._answered_after_s is not None and self.record.answered_after_s is None and not self._recorded:
+                    self._recorded = True
+                    await self._on_answered(self)
+            case "verify-gone":
+                await self._verify_gone()
+            case "tell-answers":
+                after = "" if self._answered_after_s is None else f" after {self._answered_after_s:.1f} s"
+                self._tell("answers", f"answers{after}")
+            case "tell-failed":
+                self._tell("failed", self._failure_text())
+            case "tell-stopped":
+                self._tell("stopped", describe_exit(self.record.exit_status))
+            case "tell-stalled":
+                reason = self._reading.stall_reason if self._reading is not None else None
+                self._tell("stalled", reason or "silent beyond what this phase explains")
+            case "re-observe":
+                found = await self._try_observe()
+                if found is not None:
+                    await self._observed(found)
+            case "start" | "follow":
+                pass
+
+    async def _try_observe(self) -> LaunchRecord | None:
+        try:
+            return await self._launcher.observe(self.launch_id)
+        except (SpecconsoleError, TimeoutError):
+            return None
+
+    async def _verify_gone(self) -> None:
+        try:
+            self._left_over = tuple(str(one) for one in await self._launcher.processes(self.launch_id))
+        except (SpecconsoleError, TimeoutError):
+            self._left_over = ("whether something is left could not be seen",)
+
+    def _failure_text(self) -> str:
+        failure = self._reading.failure if self._reading is not None else None
+        if failure is not None:
+            return f"{failure.failure_class}: {failure.line or describe_exit(self.record.exit_status)}"
+        return self.record.problem or describe_exit(self.record.exit_status)
+
+    async def _finish(self) -> None:
+        if self.record.spec is not None and not self.intake.final:
+            try:
+                await self.intake.drain()
+                self.intake.final = self.record.alive is False
+                await self.intake.save()
+            except (SpecconsoleError, TimeoutError):
+                self.intake.final = False
+        await self._publish_reading()
+
+    def trouble(self, text: str) -> None:
+        """This console can't watch it; the launch itself is as it was."""
+        self._health_detail = text
+        self._board.tell("note", self.launch_id, text, self._clock.wall_s())
+        self.publish()
+
+    def _tell(self, kind: FactKind, text: str) -> None:
+        name = self.record.spec.profile if self.record.spec is not None else self.launch_id
+        self._board.tell(kind, self.launch_id, f"{name}: {text}", self._clock.wall_s())
+
+    # ---------------------------------------------------------------- the view
+
+    def publish(self) -> None:
+        """Puts the present view on the board."""
+        record, spec = self.record, self.record.spec
+        now = self._clock.monotonic_s()
+        owner = spec.owner if spec is not None else ""
+        before = self._board.launches.get(self.launch_id)
+        view = LaunchView(
+            launch_id=self.launch_id,
+            name=spec.profile if spec is not None else "?",
+            host=self._launcher.host,
+            engine=spec.engine if spec is not None else "unknown",
+            port=spec.port if spec is not None else None,
+            state=self.state,
+            reading=self._reading,
+            health=self._health,
+            health_detail=self._health_detail,
+            answered_after_s=self._answered_after_s,
+            started_at_s=record.started_at_s,
+            ended_at_s=record.exit_at_s,
+            age_s=record.age_s if record.alive else None,
+            exit_status=record.exit_status,
+            owner=owner,
+            ours=spec is not None and spec.client_id == self._us.client_id and owner == self._us.owner,
+            tags=spec.tags if spec is not None else (),
+            command=show(spec.argv) if spec is not None else "",
+            log_path=record.log_path,
+            spool_path=str(self.intake.spool.path) if self.intake.spool is not None else None,
+            last_log_mtime_age_s=_age(record.moment.now_s, record.log_mtime_s),
+            left_over=self._left_over,
+            stale_since_s=self._stale_since_s,
+            as_of_s=now,
+            running_benches=before.running_benches if before is not None else 0,
+            history_note=self.history_note,
+            last_start_s=self.last_start_s,
+        )
+        self._board.publish_launch(view if before is None else _keep_time(before, view))
+
+
+def _age(now_s: float | None, then_s: float | None) -> float | None:
+    return None if now_s is None or then_s is None else max(0.0, now_s - then_s)
+
+
+def _keep_time(before: LaunchView, view: LaunchView) -> LaunchView:
+    """The old view when nothing but the time of looking differs, so that nothing is repainted for it."""
+    return before if replace(before, as_of_s=view.as_of_s) == view and view.as_of_s - before.as_of_s < 1.0 else view

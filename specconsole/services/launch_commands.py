@@ -1,0 +1,165 @@
+"""What a client may ask about launches: start, stop, relaunch, forget. Part of `services.commands.Commands`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from specconsole.core.launching import lifecycle
+from specconsole.core.launching.command import profile_of
+from specconsole.core.launching.preflight import Finding
+from specconsole.core.launching.profile import Profile
+from specconsole.core.launching.stopping import StopEvent
+from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.services.commands import LaunchOrder, StopPlan
+from specconsole.services.launch import LaunchWatch
+from specconsole.services.ordering import order_spec, refuse, secret_values
+from specconsole.services.supervisor import HostTools, Supervisor
+
+Told = Callable[[str], None]
+ToldStop = Callable[[StopEvent], None]
+
+
+def _quiet(text: str) -> None:
+    del text
+
+
+class LaunchCommands:
+    """Starts and ends servers for a supervisor's clients."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._sup = supervisor
+        self._parts = supervisor.parts
+        self._ports = asyncio.Lock()
+
+    def _may_change(self) -> None:
+        if self._parts.read_only:
+            raise RefusedError("this console is read-only", try_="start it without --read-only")
+
+    # ---------------------------------------------------------------- start
+
+    async def launch(self, order: LaunchOrder, told: Told = _quiet) -> str:
+        """Starts one server; returns its id as soon as its process is recorded on the host."""
+        self._may_change()
+        profile = await asyncio.to_thread(self._parts.read_profile, order.profile)
+        tools = await self._sup.host(order.host)
+        return await self._launch(profile, order.overrides, tools, told)
+
+    async def _launch(self, profile: Profile, overrides: Mapping[str, Any], tools: HostTools, told: Told) -> str:
+        secrets = await asyncio.to_thread(secret_values, profile)
+        # One at a time: two launches of this console must not be given the same free port.
+        async with self._ports:
+            spec = await order_spec(profile, overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
+            told(f"{profile.name}: looking at {tools.name} before the start")
+            findings = await tools.launcher.preflight(spec)
+            for finding in findings:
+                if finding.severity == "warning":
+                    told(f"{profile.name}: {finding.text}")
+            refuse(findings, tools.name)
+            record = await tools.launcher.start(spec, secrets)
+        told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
+        self._sup.watch(tools, record, secrets.values())
+        return spec.launch_id
+
+    async def preflight(self, order: LaunchOrder) -> tuple[Finding, ...]:
+        """What stands against a start, without starting."""
+        profile = await asyncio.to_thread(self._parts.read_profile, order.profile)
+        tools = await self._sup.host(order.host)
+        spec = await order_spec(profile, order.overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
+        return await tools.launcher.preflight(spec)
+
+    async def relaunch(self, launch_id: str, overrides: Mapping[str, Any], told: Told = _quiet) -> str:
+        """Stops it when it runs, then starts the same with `overrides`; returns the new id."""
+        self._may_change()
+        watch = self._sup.find(launch_id)
+        spec = watch.record.spec
+        if spec is None:
+            raise NotFoundError(f"what launch {launch_id} was made from can't be read", try_="launch its profile")
+        tools = await self._sup.host(self._host_of(watch))
+        if watch.state not in lifecycle.ENDED:
+            await self.stop(launch_id, told)
+        return await self._launch(profile_of(spec), overrides, tools, told)
+
+    # ---------------------------------------------------------------- stop
+
+    async def stop_plan(self, launch_id: str) -> StopPlan:
+        """What a stop would hit."""
+        watch = self._sup.find(launch_id)
+        tools = await self._sup.host(self._host_of(watch))
+        processes = await tools.launcher.processes(watch.launch_id)
+        view = self._sup.board.launches.get(watch.launch_id)
+        return StopPlan(
+            launch_id=watch.launch_id,
+            owner=view.owner if view is not None else "",
+            ours=view.ours if view is not None else False,
+            processes=tuple(str(one) for one in processes),
+            running_requests=await self._running_requests(tools, watch),
+            running_benches=view.running_benches if view is not None else 0,
+        )
+
+    async def _running_requests(self, tools: HostTools, watch: LaunchWatch) -> int | None:
+        spec = watch.record.spec
+        if spec is None or spec.port is None or watch.state not in ("answers", "not-answering", "stalled"):
+            return None
+        api = self._parts.apis.get(spec.engine)
+        return None if api is None else await api.running_requests(tools.http, "127.0.0.1", spec.port)
+
+    async def stop(self, launch_id: str, told: Told = _quiet) -> None:
+        """Stops and verifies. Raises SpecconsoleError when something of it survived."""
+        last = await self.stop_telling(launch_id, lambda event: told(event.text))
+        if last.alive:
+            raise SpecconsoleError(
+                "not everything ended: " + "; ".join(str(one) for one in last.left_over),
+                where=launch_id,
+                try_="once more, or as the processes' owner",
+            )
+
+    async def stop_telling(self, launch_id: str, told: ToldStop, *, grace_s: float | None = None) -> StopEvent:
+        """The same with every event; returns the last one. Cancelling it leaves a server that runs, unmarked."""
+        self._may_change()
+        watch = self._sup.find(launch_id)
+        tools = await self._sup.host(self._host_of(watch))
+        spec = watch.record.spec
+        limit = grace_s if grace_s is not None else (spec.grace_s if spec is not None else 20.0)
+        events = tools.launcher.stop(
+            watch.launch_id,
+            by=self._parts.us.owner,
+            at_s=self._parts.clock.wall_s(),
+            grace_s=limit,
+            drop_requests=self._dropper(tools, watch),
+        )
+        last: StopEvent | None = None
+        try:
+            async for event in events:
+                last = event
+                await watch.note_stop(event)
+                told(event)
+        except asyncio.CancelledError:
+            await asyncio.shield(watch.give_up_stop())
+            raise
+        assert last is not None
+        return last
+
+    def _dropper(self, tools: HostTools, watch: LaunchWatch) -> Callable[[], Awaitable[str]] | None:
+        spec = watch.record.spec
+        if spec is None or spec.port is None or watch.state not in ("answers", "not-answering", "stalled"):
+            return None
+        api = self._parts.apis.get(spec.engine)
+        if api is None:
+            return None
+        port = spec.port
+        return lambda: api.drop_requests(tools.http, "127.0.0.1", port)
+
+    async def forget(self, launch_id: str) -> None:
+        """Drops an ended launch from the list."""
+        watch = self._sup.find(launch_id)
+        if watch.state not in lifecycle.ENDED:
+            raise RefusedError("it has not ended", where=launch_id, try_="stop it first")
+        self._sup.forget(watch.launch_id)
+
+    def _host_of(self, watch: LaunchWatch) -> str:
+        view = self._sup.board.launches.get(watch.launch_id)
+        if view is None:
+            raise NotFoundError(f"no launch {watch.launch_id}")
+        return view.host

@@ -1,0 +1,205 @@
+"""One launch's log on its way: followed on the host, masked, kept in the spool, read, and checkpointed.
+
+The reader's state is stored together with the offset it belongs to; a console that was killed at any moment goes on
+there, and a state that no longer fits is built again from the spool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from specconsole.core.launching.masking import Masker
+from specconsole.core.reading.history import History, StartKey
+from specconsole.core.reading.reading import Reader
+from specconsole.errors import SpecconsoleError
+from specconsole.ports import Clock, Transport
+from specconsole.services.atomic_file import replace_file
+from specconsole.services.follower import Break, Chunk, Follower, Place
+from specconsole.services.spool import Spool
+
+_SCHEMA = 1
+_SAVE_EVERY_S = 1.0
+_FEED_BYTES = 256 * 1024
+
+
+class LogIntake:
+    """Make it, `await open()`, call `advance()` again and again, `await close()`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        path: str,
+        folder: Path,
+        clock: Clock,
+        *,
+        engine: str | None = None,
+        secrets: Iterable[str] = (),
+        key: StartKey | None = None,
+        history: History | None = None,
+    ) -> None:
+        self._transport = transport
+        self._path = path
+        self._folder = folder
+        self._clock = clock
+        self._engine = engine
+        self._key, self._history = key, history
+        self._masker = Masker(secrets)
+        self._follower: Follower | None = None
+        self._spool: Spool | None = None
+        self._lock_fd = -1
+        self._dirty_since_s: float | None = None
+        self.reader = Reader(engine=engine, key=key, history=history)
+        self.final = False
+        """True when the log was read to the end of a launch that is over: nothing will come any more."""
+
+    @property
+    def spool(self) -> Spool | None:
+        return self._spool
+
+    @property
+    def mtime_s(self) -> float | None:
+        """Host's clock when the log last changed, as of the last look."""
+        return self._follower.mtime_s if self._follower is not None else None
+
+    async def open(self) -> None:
+        """Opens spool and checkpoint. Raises SpecconsoleError when nothing can be kept here."""
+        place = await asyncio.to_thread(self._open)
+        self._follower = Follower(self._transport, self._path, place)
+
+    def _open(self) -> Place:
+        self._folder = self._own_folder(self._folder)
+        spool = self._spool = Spool(self._folder)
+        saved = self._load()
+        if saved is None:
+            spool.truncate(0)
+            return Place()
+        size = int(saved["spool_bytes"])
+        if size > spool.size_bytes:
+            # The spool was lost or cut (a crash of the machine): the host still has it all.
+            spool.truncate(0)
+            return Place()
+        spool.truncate(size) if size < spool.size_bytes else None
+        self.final = bool(saved.get("final"))
+        try:
+            self.reader = Reader.resume(saved["reader"], key=self._key, history=self._history)
+            whole = self.reader.offset >= size
+        except (KeyError, ValueError, TypeError, AttributeError):
+            whole = False
+        if not whole:
+            self._read_again(spool)
+        return Place(**saved["place"])
+
+    def _own_folder(self, folder: Path) -> Path:
+        """Two consoles of one machine must not write one spool: the second keeps its own beside it."""
+        for number in range(100):
+            chosen = folder if number == 0 else folder.with_name(f"{folder.name}+{number}")
+            try:
+                chosen.mkdir(parents=True, exist_ok=True, mode=0o700)
+                fd = os.open(chosen / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise SpecconsoleError(
+                    f"can't keep the log here: {error.strerror}",
+                    where=str(chosen),
+                    try_="check owner, mode and free space of the state folder",
+                ) from error
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(fd)
+                continue
+            self._lock_fd = fd
+            return chosen
+        raise SpecconsoleError("100 consoles follow this launch already", where=str(folder))
+
+    def _load(self) -> dict[str, Any] | None:
+        try:
+            data = json.loads((self._folder / "checkpoint.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        fits = isinstance(data, dict) and data.get("schema") == _SCHEMA and data.get("path") == self._path
+        return data if fits else None
+
+    def _read_again(self, spool: Spool) -> None:
+        self.reader = Reader(engine=self._engine, key=self._key, history=self._history)
+        for _, block in spool.blocks(0):
+            self.reader.feed(block)
+
+    async def advance(self) -> bool:
+        """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow."""
+        assert self._follower is not None
+        assert self._spool is not None
+        came = await self._follower.poll()
+        if isinstance(came, Chunk):
+            await self._take(self._masker.feed(came.data), came.caught_up)
+        elif isinstance(came, Break):
+            await self._broke(came)
+        await self._save_if_due()
+        return came is not None
+
+    async def _take(self, data: bytes, caught_up: bool) -> None:
+        assert self._spool is not None
+        if not data:
+            return
+        await asyncio.to_thread(self._spool.append, data)
+        self.reader.feed(data, self._clock.monotonic_s() if caught_up else None)
+        if self._dirty_since_s is None:
+            self._dirty_since_s = self._clock.monotonic_s()
+
+    async def _broke(self, what: Break) -> None:
+        assert self._spool is not None
+        await self._take(self._masker.flush(), caught_up=False)
+        await asyncio.to_thread(self._spool.mark, what.kind, what.lost_bytes, what.text)
+        if what.lost_bytes != 0:
+            if self._spool.size_bytes and self._spool.raw(self._spool.size_bytes - 1, self._spool.size_bytes) != b"\n":
+                # The line before the gap has no end; the reader counts it as one, so must the spool.
+                await asyncio.to_thread(self._spool.append, b"\n")
+            self.reader.gap(what.lost_bytes)
+        await self.save()
+
+    async def drain(self) -> None:
+        """Reads to the end of a log that nobody writes any more."""
+        while await self.advance():
+            pass
+        await self._take(self._masker.flush(), caught_up=True)
+        await self.save()
+
+    async def _save_if_due(self) -> None:
+        since = self._dirty_since_s
+        if since is not None and self._clock.monotonic_s() - since >= _SAVE_EVERY_S:
+            await self.save()
+
+    async def save(self) -> None:
+        """Stores the reader's state with its offset, whole or not at all."""
+        if self._masker.held_bytes or self._follower is None or self._spool is None:
+            # What is held back is in neither file: the last checkpoint stays the truth.
+            return
+        state = {
+            "schema": _SCHEMA,
+            "path": self._path,
+            "place": asdict(self._follower.place),
+            "spool_bytes": self._spool.size_bytes,
+            "final": self.final,
+            "reader": self.reader.checkpoint(),
+        }
+        self._dirty_since_s = None
+        await asyncio.to_thread(replace_file, self._folder / "checkpoint.json", json.dumps(state).encode())
+
+    async def close(self) -> None:
+        """Saves and closes; everything stays on the disk."""
+        try:
+            await self.save()
+        finally:
+            if self._follower is not None:
+                await self._follower.aclose()
+            if self._spool is not None:
+                self._spool.close()
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                self._lock_fd = -1

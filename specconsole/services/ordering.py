@@ -1,0 +1,76 @@
+"""From an order (profile, host, overrides) to a launch that can be started: port, id, owner, secrets' values."""
+
+from __future__ import annotations
+
+import os
+import secrets as random_tokens
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from specconsole import __version__
+from specconsole.core.launching.command import build_spec, override
+from specconsole.core.launching.preflight import Finding, stops
+from specconsole.core.launching.profile import Profile
+from specconsole.core.launching.spec import LaunchSpec
+from specconsole.errors import BadInputError, RefusedError
+from specconsole.ports import Launcher
+from specconsole.services.launch import WhoWeAre
+
+
+def new_launch_id(now_s: float) -> str:
+    """Sorts by time, has a fixed length, and never repeats: `20261129-140211-3f9a2c`."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-{random_tokens.token_hex(3)}"
+
+
+def secret_values(profile: Profile) -> dict[str, str]:
+    """The values of a profile's secrets, from this console's environment or files. Raises BadInputError."""
+    found: dict[str, str] = {}
+    for name, place in profile.secrets.items():
+        kind, _, where = place.partition(":")
+        if kind == "env":
+            value = os.environ.get(where)
+            if not value:
+                raise BadInputError(
+                    f"the secret {name} comes from the variable {where}, which is not set here",
+                    where=profile.source,
+                    try_=f"export {where}=...",
+                )
+        else:
+            try:
+                value = Path(where).expanduser().read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "is not text"
+                raise BadInputError(f"the secret {name} can't be read: {reason}", where=where) from None
+        found[name] = value
+    return found
+
+
+async def order_spec(
+    profile: Profile, overrides: Mapping[str, Any], launcher: Launcher, us: WhoWeAre, now_s: float
+) -> LaunchSpec:
+    """A spec with a port: the profile's, or a free one of the host."""
+    wanted = override(profile, overrides)
+    port = wanted.port if wanted.port is not None else await launcher.free_port()
+    return build_spec(
+        wanted,
+        launch_id=new_launch_id(now_s),
+        port=port,
+        owner=us.owner,
+        client_id=us.client_id,
+        now_s=now_s,
+        version=__version__,
+        python=sys.executable if launcher.host == "local" else None,
+    )
+
+
+def refuse(findings: tuple[Finding, ...], host: str) -> None:
+    """Raises for the findings that forbid a start, all of them in one line."""
+    bad = stops(findings)
+    if not bad:
+        return
+    kind = RefusedError if any(finding.check == "port" for finding in bad) else BadInputError
+    tries = "; ".join(dict.fromkeys(finding.try_ for finding in bad if finding.try_))
+    raise kind("; ".join(finding.text for finding in bad), where=host, try_=tries)

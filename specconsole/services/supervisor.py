@@ -1,0 +1,239 @@
+"""Owns everything that lives: hosts, watched launches, their tasks. Runs under the window and headless alike.
+
+Leaving the block ends watching, never a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.profile import Profile
+from specconsole.core.views.launch import LaunchView
+from specconsole.errors import NotFoundError, SpecconsoleError, TransportError
+from specconsole.ports import Clock, HttpClient, Launcher, ServerApi, Transport
+from specconsole.services.answers import Answers
+from specconsole.services.board import Board
+from specconsole.services.launch import LaunchWatch, WhoWeAre
+from specconsole.services.log_intake import LogIntake
+
+_DISCOVER_S = 3.0
+_RETRY_S = 2.0
+_ENDED_SHOWN = 50
+"""Ended launches that are listed; older folders stay on the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTools:
+    """What is needed to work on one host; `wiring` makes it."""
+
+    name: str
+    transport: Transport
+    launcher: Launcher
+    http: HttpClient
+    background: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What runs as long as the host is open (the link's keeper, the sampler)."""
+
+
+OpenHost = Callable[[str], Awaitable[HostTools]]
+OnAnswered = Callable[[LaunchWatch], Awaitable[None]]
+
+
+async def _nothing(watch: LaunchWatch) -> None:
+    del watch
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a supervisor is made of."""
+
+    clock: Clock
+    us: WhoWeAre
+    state_folder: Path
+    """Local; spools and checkpoints."""
+    open_host: OpenHost
+    apis: Mapping[str, ServerApi]
+    read_profile: Callable[[str], Profile]
+    profile_names: Callable[[], Iterable[str]]
+    on_answered: OnAnswered = _nothing
+    read_only: bool = False
+    board: Board = field(default_factory=Board)
+
+
+class Supervisor:
+    """`async with Supervisor(parts) as sup`; `sup.board` and `sup.commands` are for clients."""
+
+    def __init__(self, parts: Parts, hosts: Iterable[str] = ("local",)) -> None:
+        self.parts = parts
+        self.board = parts.board
+        self._names = tuple(hosts)
+        self._hosts: dict[str, HostTools] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self.watches: dict[str, LaunchWatch] = {}
+        self._forgotten: set[str] = set()
+        self._secrets: dict[str, tuple[str, ...]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._discovered: dict[str, asyncio.Event] = {}
+
+    async def __aenter__(self) -> Supervisor:
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        for name in self._names:
+            self._spawn(self._run_host(name), f"host {name}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        for task in list(self._tasks):
+            task.cancel()
+        try:
+            await self._group.__aexit__(kind, error, trace)
+        finally:
+            for tools in self._hosts.values():
+                await tools.http.aclose()
+                await tools.transport.aclose()
+
+    def _spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
+        assert self._group is not None
+
+        async def run() -> None:
+            await work
+
+        task = self._group.create_task(run(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # ---------------------------------------------------------------- hosts
+
+    async def host(self, name: str) -> HostTools:
+        """The tools for a host, opened when first asked for. Raises TransportError."""
+        async with self._opening.setdefault(name, asyncio.Lock()):
+            if name not in self._hosts:
+                self._hosts[name] = await self.parts.open_host(name)
+                for work in self._hosts[name].background:
+                    self._spawn(work(), f"background {name}")
+            return self._hosts[name]
+
+    async def add_host(self, name: str) -> None:
+        """Opens a host and looks for launches there."""
+        if name not in self._names:
+            self._names = (*self._names, name)
+            self._spawn(self._run_host(name), f"host {name}")
+        await self.host(name)
+
+    async def _run_host(self, name: str) -> None:
+        found = self._discovered.setdefault(name, asyncio.Event())
+        while True:
+            try:
+                tools = await self.host(name)
+                await self._discover(tools)
+                found.set()
+                await self.parts.clock.sleep(_DISCOVER_S)
+            except (TransportError, TimeoutError) as error:
+                self.board.tell("note", name, str(error) or "no answer in time", self.parts.clock.wall_s())
+                await self.parts.clock.sleep(_RETRY_S)
+            except SpecconsoleError as error:
+                self.board.tell("note", name, str(error), self.parts.clock.wall_s())
+                found.set()
+                await self.parts.clock.sleep(_DISCOVER_S)
+
+    async def discovered(self, name: str) -> None:
+        """Waits until the launches of a host have been looked for once."""
+        await self._discovered.setdefault(name, asyncio.Event()).wait()
+
+    async def _discover(self, tools: HostTools) -> None:
+        records = await tools.launcher.discover()
+        running = [record for record in records if record.alive or not record.exited]
+        ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
+        for record in (*running, *ended):
+            if record.launch_id not in self.watches and record.launch_id not in self._forgotten:
+                self.watch(tools, record)
+
+    # ---------------------------------------------------------------- launches
+
+    def watch(self, tools: HostTools, record: LaunchRecord, secrets: Iterable[str] = ()) -> LaunchWatch:
+        """Begins to watch a launch; a second call for the same one gives the first watch."""
+        known = self.watches.get(record.launch_id)
+        if known is not None:
+            return known
+        spec = record.spec
+        engine = spec.engine if spec is not None and spec.engine != "other" else None
+        intake = LogIntake(
+            tools.transport,
+            record.log_path,
+            self.parts.state_folder / "spool" / _folder_name(tools.name) / record.launch_id,
+            self.parts.clock,
+            engine=engine,
+            secrets=secrets,
+        )
+        api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
+        watch = LaunchWatch(
+            record,
+            tools.launcher,
+            intake,
+            Answers(tools.launcher, tools.http, api),
+            self.board,
+            self.parts.clock,
+            self.parts.us,
+            self.parts.on_answered,
+        )
+        self.watches[record.launch_id] = watch
+        watch.publish()
+        self._spawn(self._run_watch(watch), f"watch {record.launch_id}")
+        return watch
+
+    async def _run_watch(self, watch: LaunchWatch) -> None:
+        try:
+            await watch.run()
+        except SpecconsoleError as error:
+            # This console can't keep the log (full disk, state folder not writable): said, and the others go on.
+            watch.trouble(str(error))
+
+    def forget(self, launch_id: str) -> None:
+        """Drops an ended launch from the list; its folder on the host stays."""
+        self.watches.pop(launch_id, None)
+        self._forgotten.add(launch_id)
+        self.board.drop_launch(launch_id)
+
+    def find(self, wanted: str) -> LaunchWatch:
+        """A launch by id, by a unique start of its id, or by its profile's name (the newest). Raises NotFoundError."""
+        if wanted in self.watches:
+            return self.watches[wanted]
+        begins = [watch for launch_id, watch in self.watches.items() if launch_id.startswith(wanted)]
+        if len(begins) == 1:
+            return begins[0]
+        named = [
+            watch
+            for _, watch in sorted(self.watches.items())
+            if watch.record.spec is not None and watch.record.spec.profile == wanted
+        ]
+        running = [watch for watch in named if watch.record.alive]
+        if running or named:
+            return (running or named)[-1]
+        raise NotFoundError(f"no launch {wanted}", try_="specconsole status")
+
+    async def wait(
+        self, launch_id: str, until: Callable[[LaunchView], bool], *, timeout_s: float | None = None
+    ) -> LaunchView:
+        """The launch's view once `until` holds. Raises TimeoutError, NotFoundError when it is no longer watched."""
+        async with asyncio.timeout(timeout_s):
+            while True:
+                view = self.board.launches.get(launch_id)
+                if view is None:
+                    raise NotFoundError(f"no launch {launch_id}")
+                if until(view):
+                    return view
+                await self.parts.clock.sleep(0.05)
+
+
+def _folder_name(host: str) -> str:
+    """A host's name as a folder's: `user@host` and ports keep apart, separators can't lead out."""
+    return "".join(c if c.isalnum() or c in "-_.@" else f"%{ord(c):02x}" for c in host).lstrip(".") or "_"
