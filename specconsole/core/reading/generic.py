@@ -1,18 +1,74 @@
-"""Thin stand-in for the engine-independent rules until the real ones are in."""
+"""What any server's log may say, whatever the engine: causes, tracebacks, ports, and what supervisors print."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from specconsole.core.reading.events import Event, Line, Trouble
+from specconsole.core.reading.events import Event, Facts, HttpUp, Line, Trouble
+from specconsole.core.reading.failures_cause import COMPILER, RULES
+from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS, WEAK_MESSENGERS
+from specconsole.core.reading.failures_rules import Rule
+from specconsole.core.reading.failures_traceback import NAMED, OPENING
 
-LITERALS: tuple[bytes, ...] = (b"Traceback (most recent call last)", b"out of memory", b"Killed")
+# Words that open or continue a complaint; every rule's own literal is added below. Chosen so that no line of steady
+# serving holds one.
+_BROAD = ("Error", "error:", "Exception", "Traceback", "exception", "fatal", "FAILED")
+# `Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)`, `* Running on http://127.0.0.1:5000` (flask,
+# gradio)
+_RUNNING = re.compile(r"(?:Uvicorn running on|Running on(?: local URL:)?|Serving on) +https?://\S*?:(\d+)")
+
+
+def _literals() -> tuple[bytes, ...]:
+    words = list(_BROAD) + [r.literal for r in RULES]
+    words += [p.literal for p in MESSENGERS + WEAK_MESSENGERS] + ["Running on", "unning on http", "Logging error"]
+    # A word that holds another of the list is covered by it.
+    kept = [w for w in dict.fromkeys(words) if not any(o != w and o in w for o in words)]
+    return tuple(word.encode() for word in kept)
+
+
+LITERALS: tuple[bytes, ...] = _literals()
+
+_HARMLESS = re.compile(
+    # Words of an end in lines that every healthy start or clean stop prints.
+    r"Ignore import error|^Found ulimit of|failed to automatically increase|[Cc]ustom allreduce is disabled"
+    r"|destroy_process_group\(\) was not called|^Failed to import from vllm|nanobind: leaked|resource_tracker"
+    r"|FutureWarning|DeprecationWarning|UserWarning|likely to affect performance or even cause errors"
+    r"|HTTP/[\d.]+\" \d{3}|^common_fit_params:|SymmMemCommunicator:|^Waiting for|send_error: task id"
+    r"|possible solutions|Possible solutions|GPU P2P capability|^Error in sys\.excepthook"
+)
 
 
 def parse(line: Line) -> Sequence[Event]:
-    """Only running out of GPU memory and a shell's `Killed`."""
-    if "CUDA out of memory" in line.text:
-        return (Trouble("fatal", "gpu-oom"),)
-    if line.text == "Killed":
-        return (Trouble("fatal", "killed"),)
+    """Events of one line, after the dialect's own. Never raises."""
+    text = line.text
+    if "unning on" in text or "erving on" in text:
+        match = _RUNNING.search(text)
+        if match and 0 < int(match[1]) < 65536:
+            port = int(match[1])
+            return (HttpUp(port), Facts(port=port))
+    if _HARMLESS.search(text):
+        return ()
+    if OPENING in text or any(pattern.search(text) for pattern in OPENERS_OF_HARMLESS):
+        return (Trouble("suspect"),)
+    if any(p.literal in text and p.pattern.search(text) for p in MESSENGERS):
+        # Some messengers state a cause as well: `crashed with exit code -9`.
+        stated = _stated(text)
+        if stated is not None and stated.alone == "fatal":
+            return (Trouble("fatal", stated.failure_class),)
+        return (Trouble("messenger"),)
+    stated = _stated(text)
+    if stated is not None and stated.alone:
+        return (Trouble(stated.alone, stated.failure_class, http_bind=stated.http_bind),)
+    if COMPILER.search(text):
+        return (Trouble("suspect", "jit-build-failed"),)
+    if NAMED.match(text) and not line.level.startswith(("WARN", "INFO", "DEBUG")):
+        return (Trouble("suspect", stated.failure_class if stated else "code-error"),)
     return ()
+
+
+def _stated(text: str) -> Rule | None:
+    for rule in RULES:
+        if rule.literal in text and rule.pattern.search(text):
+            return rule
+    return None

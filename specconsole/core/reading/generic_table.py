@@ -41,15 +41,20 @@ class TableDialect:
     """Texts that only this engine prints."""
     hints: tuple[str, ...] = ()
     """Texts that speak for the engine without proving it."""
+    tags: tuple[str, ...] = ()
+    """Beginnings of the names that only this engine's processes carry in front of their lines."""
     literals: tuple[bytes, ...] = field(default=())
 
     def __post_init__(self) -> None:
         if not self.literals:
-            texts = dict.fromkeys([r.literal for r in self.rows] + list(self.sure) + list(self.hints))
+            tags = [f"({tag}" for tag in self.tags]
+            texts = dict.fromkeys([r.literal for r in self.rows] + list(self.sure) + list(self.hints) + tags)
             object.__setattr__(self, "literals", tuple(text.encode() for text in texts))
 
     def evidence(self, line: Line) -> int:
-        """3 for a text of `sure`, 1 for one of `hints`, else 0."""
+        """3 for a text of `sure` or a process tag, 1 for one of `hints`, else 0."""
+        if line.rank is not None and self.tags and line.rank.startswith(self.tags):
+            return 3
         if any(text in line.text for text in self.sure):
             return 3
         return 1 if any(text in line.text for text in self.hints) else 0

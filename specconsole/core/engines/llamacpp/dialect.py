@@ -47,7 +47,7 @@ _ROWS: tuple[Row, ...] = (
     row(
         " eval time =",
         r"(?<!prompt) eval time = +[\d.]+ ms / +\d+ (?:tokens|runs) +\( *[\d.]+ ms per token, +([\d.]+) tok",
-        make=lambda m: (Window(gen_throughput_tok_s=number(m[1]), spans_idle=False),),
+        make=lambda m: (Window(gen_throughput_tok_s=number(m[1]), spans_idle=False), Busy()),
     ),
     # `draft acceptance = 0.52632 (   40 accepted /    76 generated), mean len =  3.11` (b10434)
     # `draft acceptance = 0.54386 (  248 accepted /   456 generated), mean acceptance length =  2.63, ...` (2026-05)

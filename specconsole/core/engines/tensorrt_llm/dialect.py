@@ -66,6 +66,15 @@ _ROWS: tuple[Row, ...] = (
 DIALECT = TableDialect(
     engine="tensorrt-llm",
     rows=_ROWS,
-    sure=("TensorRT-LLM", "TRT-LLM", "tensorrt_llm", "trtllm", "TRITONBACKEND_Initialize: tensorrtllm"),
-    hints=("Loaded engine size:", "paged KV cache", "MPI_ABORT was invoked"),
+    sure=(
+        "[TensorRT-LLM]",
+        "[TRT-LLM]",
+        "TensorRT-LLM version:",
+        "tensorrt_llm/",
+        "tensorrt_llm.",
+        "trtllm-serve",
+        "TRITONBACKEND_Initialize: tensorrtllm",
+        "loading: tensorrt_llm",
+    ),
+    hints=("TensorRT-LLM", "Loaded engine size:", "paged KV cache", "MPI_ABORT was invoked"),
 )

@@ -206,10 +206,10 @@ DIALECT = TableDialect(
         "/vllm/",
         "vllm: error:",
         "vllm serve",
-        "VLLM_",
         "init engine (profile",
         "VllmWorker",
         "RayWorkerVllm",
     ),
-    hints=("vllm", "vLLM", "Loading weights took", "torch.compile t", "KV cache size:"),
+    tags=("Worker_", "EngineCore", "VllmWorker", "RayWorkerVllm"),
+    hints=("VLLM_", "vllm", "vLLM", "Loading weights took", "torch.compile t", "KV cache size:"),
 )

@@ -1,0 +1,78 @@
+"""The reader against 144 logs of real servers, each with what a person read in it (the *.toml beside this file)."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specconsole.core.reading.model import START_PHASES
+from specconsole.core.reading.reading import Reader, read_bytes
+from tests.core.reading.captures.expectation import differences, load, log_bytes
+
+HERE = Path(__file__).parent
+CASES = {
+    f"{engine}/{name}": want
+    for engine in ("sglang", "vllm", "llamacpp")
+    for name, want in load(HERE / f"{engine}.toml").items()
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_log_of_a_process_that_is_gone(name: str) -> None:
+    want = CASES[name]
+    got = read_bytes(log_bytes(HERE, want["log"]), dead=True, exit_code=want.get("exit_code"))
+    assert differences(want, got) == []
+    if "advice_set" in want:
+        assert got.failure is not None and got.failure.advice is not None
+        assert got.failure.advice.set == want["advice_set"]
+    if "last_progress" in want:
+        assert got.failure is not None and got.failure.in_phase == "weights"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_log_while_nobody_knows_that_it_ended(name: str) -> None:
+    want = CASES[name]
+    got = read_bytes(log_bytes(HERE, want["log"]))
+    assert differences({**want, "spans": []}, got, alive=True) == []
+
+
+CUTS = [(name, i) for name, want in CASES.items() for i in range(len(want.get("cuts", [])))]
+
+
+@pytest.mark.parametrize(("name", "index"), CUTS)
+def test_a_start_at_a_moment_that_a_person_named(name: str, index: int) -> None:
+    want = CASES[name]["cuts"][index]
+    text = log_bytes(HERE, CASES[name]["log"])
+    at = -1
+    for _ in range(want["nth"]):
+        at = text.index(want["behind"].encode(), at + 1)
+    got = read_bytes(text[: at + len(want["behind"].encode())])
+    expected: dict[str, Any] = {"engine": [*CASES[name]["engine"], "unknown"], "failure": False, **want}
+    assert differences(expected, got) == []
+
+
+HEALTHY = [name for name, want in CASES.items() if not want.get("failure") or not want["failure"]["line_contains"]]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_start_is_never_called_failed_wherever_it_is_cut(name: str) -> None:
+    want = CASES[name]
+    text = log_bytes(HERE, want["log"])
+    dice = random.Random(name)
+    reader, fed, was_ready = Reader(), 0, False
+    for at in sorted(dice.sample(range(len(text)), min(25, len(text)))):
+        reader.feed(text[fed:at])
+        fed = at
+        got = reader.reading()
+        assert got.failure is None, f"at byte {at}: {got.failure}"
+        assert got.phase != "failed"
+        assert not (was_ready and got.phase in START_PHASES), f"back from ready to {got.phase} at byte {at}"
+        was_ready = was_ready or got.phase in ("ready", "serving")
+        if got.progress is not None and got.progress.total is not None:
+            assert 0 <= got.progress.done <= got.progress.total
+        if got.progress is not None and got.progress.eta_s is not None:
+            eta = got.progress.eta_s
+            assert 0 <= eta.low <= eta.mid <= eta.high
