@@ -5,6 +5,7 @@ launch, health says 200, and a request of 16 tokens came back whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from specconsole.core.launching.asking import timeout_s
 from specconsole.core.launching.folder import LaunchRecord
@@ -17,6 +18,8 @@ from specconsole.errors import (
     TransportError,
 )
 from specconsole.ports import HttpClient, Launcher, ServerApi
+
+Prove = Literal["nothing", "owner", "request"]
 
 _TOKENS = 16
 _COMPLETION_TIMEOUT_S = 120.0
@@ -46,8 +49,8 @@ class Answers:
         """Whether asking makes the server work."""
         return self._api.probe_costs
 
-    async def ask(self, record: LaunchRecord, *, version: str | None, prove: bool) -> Asked:
-        """One question; `prove` goes on to the owner of the port and the request when health is 200."""
+    async def ask(self, record: LaunchRecord, *, version: str | None, prove: Prove) -> Asked:
+        """One question. `prove`: what follows when health is 200: the port's owner, and a request as well."""
         spec = record.spec
         if spec is None or spec.port is None:
             return Asked("not-asked", "its port is not known")
@@ -62,11 +65,11 @@ class Answers:
             return Asked("503", _short(answer.body))
         if answer.status != 200:
             return Asked("http-error", f"GET {path}: HTTP {answer.status}")
-        if not prove:
+        if prove == "nothing":
             return Asked("200")
-        return await self._prove(record, host, spec.port)
+        return await self._prove(record, host, spec.port, request=prove == "request")
 
-    async def _prove(self, record: LaunchRecord, host: str, port: int) -> Asked:
+    async def _prove(self, record: LaunchRecord, host: str, port: int, *, request: bool) -> Asked:
         try:
             ours = await self._launcher.owns_listener(record, port)
         except (TransportError, TimeoutError):
@@ -77,6 +80,8 @@ class Answers:
             return Asked("200", f"port {port} belongs to another process than this launch's")
         if ours is None:
             return Asked("200", f"who holds port {port} can't be seen from this account")
+        if not request:
+            return Asked("200", "a request came back earlier", proven=True)
         prompt = record.spec.health_prompt if record.spec is not None else None
         try:
             tokens = await self._api.complete(self._http, host, port, prompt or "", timeout_s=_COMPLETION_TIMEOUT_S)

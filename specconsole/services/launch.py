@@ -19,7 +19,7 @@ from specconsole.core.reading.model import Phase, Reading
 from specconsole.core.views.launch import HealthAnswer, LaunchState, LaunchView
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import Clock, Launcher
-from specconsole.services.answers import Answers
+from specconsole.services.answers import Answers, Prove
 from specconsole.services.board import Board, FactKind
 from specconsole.services.log_intake import LogIntake
 
@@ -80,6 +80,9 @@ class LaunchWatch:
         self._phase: Phase | None = None
         self._reading: Reading | None = None
         self._over = asyncio.Event()
+        self._caught_up = asyncio.Event()
+        self._asked_once = asyncio.Event()
+        self._done = asyncio.Event()
         self.history_note = ""
         self.last_start_s: float | None = None
 
@@ -97,6 +100,13 @@ class LaunchWatch:
         """Seconds from the start to the first proven answer; None when it never answered under our eyes."""
         return self._answered_after_s
 
+    async def settled(self) -> None:
+        """Waits until the log is read so far and its answer was asked for once, or it is over."""
+        await self._caught_up.wait()
+        await self._asked_once.wait()
+        if self._over.is_set():
+            await self._done.wait()
+
     async def run(self) -> None:
         """Until the launch is over. Expected trouble becomes state; what escapes is a bug."""
         await self.intake.open()
@@ -113,6 +123,8 @@ class LaunchWatch:
                     task.cancel()
             await self._finish()
         finally:
+            for event in (self._caught_up, self._asked_once, self._done):
+                event.set()
             await asyncio.shield(self.intake.close())
 
     # ---------------------------------------------------------------- the log
@@ -125,8 +137,11 @@ class LaunchWatch:
                 came = await self.intake.advance()
             except (TransportError, TimeoutError):
                 await self._fact("link-down")
+                self._caught_up.set()
                 await self._clock.sleep(_LINK_RETRY_S)
                 continue
+            if not came:
+                self._caught_up.set()
             now = self._clock.monotonic_s()
             if came or now - published_at >= _PUBLISH_S:
                 published_at = now
@@ -215,10 +230,13 @@ class LaunchWatch:
     async def _ask(self) -> None:
         while True:
             if not self._asking or self.record.spec is None or self.record.spec.port is None:
+                self._asked_once.set()
                 await self._clock.sleep(0.25)
                 continue
             version = self._reading.server.version if self._reading is not None else None
-            asked = await self.answers.ask(self.record, version=version, prove=not self._proven)
+            # What another console has proven needs no second request, which costs the server work.
+            prove: Prove = "nothing" if self._proven else "owner" if self.record.answered_after_s else "request"
+            asked = await self.answers.ask(self.record, version=version, prove=prove)
             if self._hushed():
                 continue
             self._health, self._health_detail = asked.health, asked.detail
@@ -236,6 +254,7 @@ class LaunchWatch:
                 if self._failed_answers >= LOST_AFTER:
                     await self._fact("answer-lost")
             self.publish()
+            self._asked_once.set()
             pause_s = interval_s(self._phase, asked.health, proven=self._proven, costs=self.answers.costs)
             await self._clock.sleep(2.0 if self._failed_answers else pause_s)
 

@@ -84,6 +84,11 @@ class Spool:
         return self._index.line_count
 
     @property
+    def whole_lines(self) -> int:
+        """Lines that have their end."""
+        return self._index.newlines
+
+    @property
     def size_bytes(self) -> int:
         return self._index.size_bytes
 
