@@ -74,6 +74,8 @@ def _of_hosts(name: str, desk: Desk) -> str:
         return "no host shows an unknown key"
     if name in ("remove-host", "reconnect", "found") and host is None:
         return "no host is selected"
+    if name == "gpus" and (host is None or not host.gpus):
+        return host.gpu_note if host is not None and host.gpu_note else "no GPU figures of this host yet"
     if name == "remove-host" and host is not None and host.name == "local":
         return "this machine stays"
     if name == "found" and host is not None and host.state != "up":

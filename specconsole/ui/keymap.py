@@ -114,6 +114,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("list-open", "enter", "open log", "Open the selected launch's log in a tab.", "launches", footer=10),
     Action("host-down", "j,down", "down", "Select the next host.", "hosts"),
     Action("host-up", "k,up", "up", "Select the host above.", "hosts"),
+    Action("gpus", "enter", "GPUs", "Show one GPU of the selected host in full.", "hosts", footer=9),
     Action("reconnect", "r", "reconnect", "Try to reach the selected host now.", "hosts", footer=10),
     Action("found", "o", "found", "Offer the engines that run on the selected host and are not watched.", "hosts",
            footer=11),

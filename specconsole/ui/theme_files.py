@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from textual.theme import Theme
 
 from specconsole.core.reading.model import PHASES
 from specconsole.errors import BadInputError
+from specconsole.ui.widgets.gpu_lines import GpuLevels
 
 COLORS = (
     "primary", "secondary", "warning", "error", "success", "accent", "foreground", "background", "surface", "panel",
@@ -42,7 +44,7 @@ def read_theme(path: Path) -> Theme:
         raise BadInputError(f"not TOML: {error}", where=str(path)) from error
     except OSError as error:
         raise BadInputError(error.strerror or "can't be read", where=str(path)) from error
-    unknown = set(data) - {"name", "dark", "luminosity_spread", "text_alpha", "colors", "phases", "variables"}
+    unknown = set(data) - {"name", "dark", "luminosity_spread", "text_alpha", "colors", "phases", "variables", "levels"}
     if unknown:
         raise BadInputError(f"unknown key {min(unknown)!r}", where=str(path))
     name = data.get("name")
@@ -51,6 +53,7 @@ def read_theme(path: Path) -> Theme:
     colors = _colors(data.get("colors", {}), COLORS, "colors", path)
     phases = _colors(data.get("phases", {}), PHASES, "phases", path)
     extra = _colors(data.get("variables", {}), tuple(VARIABLE_DEFAULTS), "variables", path)
+    levels = _levels(data.get("levels", {}), path)
     if "primary" not in colors:
         raise BadInputError("[colors] needs at least `primary`", where=str(path))
     theme = Theme(
@@ -58,7 +61,10 @@ def read_theme(path: Path) -> Theme:
         dark=bool(data.get("dark", True)),
         luminosity_spread=float(data.get("luminosity_spread", 0.15)),
         text_alpha=float(data.get("text_alpha", 0.95)),
-        variables={f"phase-{phase}": color for phase, color in phases.items()} | extra | _widget_variables(extra),
+        variables={f"phase-{phase}": color for phase, color in phases.items()}
+        | extra
+        | levels
+        | _widget_variables(extra),
         primary=colors.pop("primary"),
     )
     for key, color in colors.items():
@@ -73,6 +79,19 @@ def read_theme(path: Path) -> Theme:
 def _widget_variables(extra: dict[str, str]) -> dict[str, str]:
     # Textual's own widgets (inputs, option lists) follow ours.
     return {"input-selection-background": extra["selection"]} if "selection" in extra else {}
+
+
+def _levels(table: Any, path: Path) -> dict[str, str]:
+    """`[levels]`: from where a GPU's figure is a warning or an error, as `hot-c = 85`."""
+    names = [field.name.replace("_", "-") for field in fields(GpuLevels)]
+    if not isinstance(table, dict):
+        raise BadInputError("[levels] must be a table", where=str(path))
+    for key, value in table.items():
+        if key not in names:
+            raise BadInputError(f"[levels] has no {key!r}", where=str(path), try_=", ".join(names))
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadInputError(f"[levels] {key}: a number is wanted", where=str(path))
+    return {f"gpu-{key}": str(value) for key, value in table.items()}
 
 
 def _colors(table: Any, allowed: Iterable[str], section: str, path: Path) -> dict[str, str]:

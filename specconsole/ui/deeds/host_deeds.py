@@ -49,6 +49,12 @@ async def trust_key(screen: ConsoleScreen) -> None:
     await screen.app.push_screen(TrustKey(host.name, host.detail), said)
 
 
+async def gpus(screen: ConsoleScreen) -> None:
+    from specconsole.ui.widgets.gpu_screen import GpuScreen
+
+    await screen.app.push_screen(GpuScreen(lambda: screen.desk.host))
+
+
 async def reconnect(screen: ConsoleScreen) -> None:
     name = screen.desk.host_name
     screen.console_app.errands.start(f"reach {name}", lambda _: screen.desk.commands.reconnect(name))

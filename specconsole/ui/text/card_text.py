@@ -54,15 +54,20 @@ def card(view: LaunchView, before: Sequence[str], width: int, now_s: float, *, b
     if kind == "left-over":
         lines = [fit(styled("! stopped, and this is still there", "bold $warning"), width)]
         lines += [fit(styled(f"  {line}"), width) for line in view.left_over[:5]]
-        return [*lines, fit(_keys(("K", "stop again")), width)]
+        return [*lines, _keys(width, ("K", "stop again"))]
     return []
 
 
-def _keys(*pairs: tuple[str, str]) -> Content:
+def _keys(width: int, *pairs: tuple[str, str]) -> Content:
+    """The keys that go on from here, as many as fit."""
     parts: list[str | tuple[str, str]] = []
+    room = width
     for key, what in pairs:
+        room -= len(key) + len(what) + 6
+        if room < 0:
+            break
         parts += ["  ", (f" {key} ", "bold $background on $primary"), f" {what} "]
-    return row(*parts)
+    return fit(row(*parts), width)
 
 
 def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int, *, brief: bool) -> list[Content]:
@@ -71,7 +76,7 @@ def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int, *, 
     if failure is None:
         status = "unknown" if view.exit_status is None else str(view.exit_status)
         head = row(("✗ gone", "bold $error"), f" · exit status {status} · the log states no cause")
-        return [fit(head, width), fit(_keys(("R", "relaunch as it was"), ("e", "edit"), ("E", "evidence")), width)]
+        return [fit(head, width), _keys(width, ("R", "relaunch as it was"), ("e", "edit"), ("E", "evidence"))]
     lines = [_headline(failure, kind, width)]
     if failure.line:
         lines += [fit(styled(f"  {part}", "$error"), width) for part in _wrapped(failure.line, width - 4, 2)]
@@ -87,7 +92,7 @@ def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int, *, 
         lines.append(fit(row(("  try  ", "bold $success"), first), width))
         lines += [fit(styled(f"       {part}"), width) for part in rest]
     relaunch = f"relaunch with {change_text(change)}" if change else "relaunch as it was"
-    lines.append(fit(_keys(("R", relaunch), ("!", "the line"), ("e", "edit"), ("c", "fold")), width))
+    lines.append(_keys(width, ("R", relaunch), ("!", "the line"), ("e", "edit"), ("c", "fold")))
     return lines
 
 
@@ -110,7 +115,7 @@ def _stall(view: LaunchView, width: int) -> list[Content]:
     behind = ranks_behind(reading.ranks)
     if behind:
         lines.append(fit(row(("  behind  ", "$warning"), behind), width))
-    lines.append(fit(_keys(("E", "collect evidence"), ("R", "relaunch"), ("c", "fold")), width))
+    lines.append(_keys(width, ("E", "collect evidence"), ("R", "relaunch"), ("c", "fold")))
     return lines
 
 

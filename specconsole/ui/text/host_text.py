@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from specconsole.core.views.host import GpuView, HostView
-from specconsole.ui.formatters import bar, duration, fit, gib, row, spread, styled
+from specconsole.core.views.host import HostView
+from specconsole.ui.formatters import duration, fit, gib, row, spread, styled
+from specconsole.ui.widgets.gpu_lines import DEFAULT_LEVELS, GpuLevels, gpu_lines
 
 MARKS: dict[str, tuple[str, str]] = {
     "connecting": ("◌", "$primary"), "up": ("●", "$success"), "unreachable": ("✗", "$error"),
@@ -27,7 +28,14 @@ def header(hosts: list[HostView], clock: str, width: int, badge: str = "") -> Co
 
 
 def host_lines(
-    host: HostView, width: int, now_s: float, *, selected: bool, focused: bool, gpu_rows: int
+    host: HostView,
+    width: int,
+    now_s: float,
+    *,
+    selected: bool,
+    focused: bool,
+    gpu_rows: int,
+    levels: GpuLevels = DEFAULT_LEVELS,
 ) -> list[Content]:
     """Name and state, GPUs, CPU and memory of one host."""
     mark, style = MARKS[host.state]
@@ -40,13 +48,13 @@ def host_lines(
     elif host.stale_since_s is not None:
         lines.append(fit(styled(f"  as of {duration(now_s - host.stale_since_s)} ago", "$warning"), width))
     if host.gpus:
-        lines += gpu_lines(host, width, gpu_rows)
+        lines += gpu_lines(host, width, gpu_rows, levels=levels) if gpu_rows else []
     elif host.gpu_note:
         lines.append(fit(styled(f"  {host.gpu_note}", "$muted"), width))
     load = machine_line(host, width)
     if load is not None:
         lines.append(load)
-    lines += [fit(styled(f"  {note}", "$warning"), width) for note in host.notes]
+    lines += [fit(styled(f"  {note}", "$warning"), width) for note in (*host.notes, *host.hardware_notes)]
     return lines
 
 
@@ -77,37 +85,3 @@ def machine_line(host: HostView, width: int) -> Content | None:
     if host.shm_total_bytes and host.shm_used_bytes and host.shm_used_bytes > 0.5 * host.shm_total_bytes:
         parts += [("  shm ", "$muted"), (f"{host.shm_used_bytes / host.shm_total_bytes:.0%}", "$warning")]
     return fit(row("  ", *parts), width) if parts else None
-
-
-def gpu_lines(host: HostView, width: int, height: int) -> list[Content]:
-    """The GPUs of one host, at most `height` lines."""
-    shown = [_gpu_line(gpu, width) for gpu in host.gpus[:height]]
-    if len(host.gpus) > height and shown:
-        shown[-1] = fit(styled(f"  … {len(host.gpus) - height + 1} more", "$muted"), width)
-    return shown
-
-
-def _gpu_line(gpu: GpuView, width: int) -> Content:
-    cells = max(4, min(16, width - 24))
-    share = None if gpu.util_pct is None else gpu.util_pct / 100
-    util = "  –" if gpu.util_pct is None else f"{gpu.util_pct:3.0f}%"
-    degrees = "" if gpu.temperature_c is None else f" {gpu.temperature_c:.0f}°"
-    memory = f"{gib(gpu.memory_used_bytes)}/{gib(gpu.memory_total_bytes)}G"
-    return fit(
-        row((f" {gpu.index:>2} ", "$muted"), (bar(share, cells), "$primary"), f" {util} {memory:>8}", degrees), width
-    )
-
-
-def gpu_summary(host: HostView, width: int) -> Content:
-    """One line of GPU bars for a small screen."""
-    mark, style = MARKS[host.state]
-    if not host.gpus:
-        return fit(
-            row((mark, style), f" {host.name} ", (host.gpu_note or host.detail or "no GPUs seen", "$muted")), width
-        )
-    cells = max(2, min(8, (width - 12) // len(host.gpus) - 6))
-    parts: list[str | tuple[str, str]] = [(mark, style), f" {host.name}"]
-    for gpu in host.gpus:
-        share = None if gpu.util_pct is None else gpu.util_pct / 100
-        parts += [(f"  {gpu.index} ", "$muted"), (bar(share, cells), "$primary")]
-    return fit(row(*parts), width)

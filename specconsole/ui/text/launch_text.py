@@ -123,15 +123,15 @@ def _amount(progress: Progress) -> str:
 
 
 def _basis(eta: EtaRange) -> str:
-    """`history:n=7` is `7 starts before`."""
+    """What an estimate rests on: `bar+history:n=7` is `bar, 7 starts`."""
     words = []
     for part in eta.basis.split("+"):
         if part.startswith("history:n="):
             number = part.removeprefix("history:n=")
-            words.append("the start before" if number == "1" else f"{number} starts before")
+            words.append("1 start" if number == "1" else f"{number} starts")
         else:
-            words.append({"bar": "the bar", "stamps": "log stamps", "arrival": "arrival"}.get(part, part))
-    return " and ".join(words)
+            words.append({"bar": "bar", "stamps": "log stamps", "arrival": "arrival times"}.get(part, part))
+    return ", ".join(words)
 
 
 def outlook(view: LaunchView, width: int, now_s: float) -> Content:
@@ -154,11 +154,9 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
         pieces.append(row("this phase ", (span(progress.eta_s.low, progress.eta_s.high), "bold"), " more"))
     if reading.ready_eta_s is not None:
         eta = reading.ready_eta_s
-        pieces.append(row("answers in ", (span(eta.low, eta.high), "bold $primary"), (f", by {_basis(eta)}", "$muted")))
+        pieces.append(row("answers in ", (span(eta.low, eta.high), "bold $primary"), (f" ({_basis(eta)})", "$muted")))
     elif progress is not None and progress.eta_s is not None:
         pieces.append(styled(f"by {_basis(progress.eta_s)}", "$muted"))
-    if view.history_note:
-        pieces.append(styled(f"({view.history_note})", "$muted"))
     if view.state == "stalled" or reading.stalled:
         pieces.insert(0, styled(f"nothing moves: {reading.stall_reason or 'no sign of life'}", "bold $warning"))
     if not pieces:
@@ -168,7 +166,10 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
                              "$muted"))  # fmt: skip
     if reading.basis == "tail":
         pieces.append(styled("read from the log's end only", "$muted"))
-    return fit(styled(" · ", "$rule").join(pieces), width)
+    line = styled(" · ", "$rule").join(pieces)
+    if view.history_note and line.cell_length + len(view.history_note) + 3 <= width:
+        line += styled(f" · {view.history_note}", "$muted")
+    return fit(line, width)
 
 
 def _rate(progress: Progress) -> str:

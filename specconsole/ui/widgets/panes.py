@@ -13,6 +13,8 @@ from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import clock_text, fit, row, spread, styled
 from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
 from specconsole.ui.text import host_text, launch_text
+from specconsole.ui.widgets.gpu_lines import HELP as GPU_HELP
+from specconsole.ui.widgets.gpu_lines import GpuLevels, gpu_summary
 from specconsole.ui.widgets.text_pane import TextPane
 
 MOST_GPU_ROWS = 16
@@ -35,8 +37,8 @@ class HostsPane(TextPane, can_focus=True):
     """Every host with its GPUs, processor and memory."""
 
     HELP = (
-        "Hosts and their GPUs. A bar is a GPU's utilisation on a fixed scale of 0 to 100 %; memory is used of total. "
-        "A name in yellow waits for you: T looks at an unknown key. Old figures stand with their age."
+        "Hosts. A mark in yellow waits for you: T looks at an unknown key. Old figures stand with their age. "
+        + GPU_HELP
     )
     BORDER_TITLE: ClassVar[str] = "hosts"
 
@@ -56,7 +58,13 @@ class HostsPane(TextPane, can_focus=True):
         for host in hosts:
             selected = host.name == self.desk.host_name and len(hosts) > 1
             block = host_text.host_lines(
-                host, width, self.desk.monotonic_s(), selected=selected, focused=self.has_focus, gpu_rows=gpu_rows
+                host,
+                width,
+                self.desk.monotonic_s(),
+                selected=selected,
+                focused=self.has_focus,
+                gpu_rows=gpu_rows,
+                levels=GpuLevels.of_theme(self.app.theme_variables),
             )
             lines += block
             self._host_at += [host.name] * len(block)
@@ -165,11 +173,7 @@ class SmallTop(TextPane):
 
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch, host = self.desk.launch, self.desk.launch_host
-        gpu = (
-            host_text.gpu_summary(host, width)
-            if host is not None
-            else fit(styled("no host yet; H adds one", "$muted"), width)
-        )
+        gpu = gpu_summary(host, width) if host is not None else fit(styled("no host yet; H adds one", "$muted"), width)
         if launch is None:
             two = [fit(styled("nothing launched yet; l starts a server", "$muted"), width), fit(Content(""), width)]
         else:
