@@ -13,6 +13,7 @@ import importlib
 import os
 import pkgutil
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 
 from specconsole import __version__
@@ -60,20 +61,35 @@ def main(argv: list[str] | None = None) -> int:
     run = getattr(args, "run", None)
     if run is None:
         args.verb = "window"
-        try:
-            run = load_verb("window").run
-        except ModuleNotFoundError:
-            parser.print_help()
-            return 0
+        run = load_verb("window").run
     try:
         return int(run(args))
-    except SpecconsoleError as error:
-        print(f"specconsole {args.verb}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"specconsole {args.verb}: interrupted", file=sys.stderr)
-        return EXIT_CANCELLED
+    except BaseExceptionGroup as group:
+        expected, bugs = group.split((SpecconsoleError, KeyboardInterrupt))
+        if bugs is not None or expected is None:
+            raise
+        return max(_say(args.verb, error) for error in _leaves(expected))
+    except (SpecconsoleError, KeyboardInterrupt) as error:
+        return _say(args.verb, error)
     except BrokenPipeError:
         # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13
+
+
+def _say(verb: str, error: BaseException) -> int:
+    """One line on standard error; returns the exit status that belongs to it."""
+    if isinstance(error, SpecconsoleError):
+        print(f"specconsole {verb}: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"specconsole {verb}: interrupted", file=sys.stderr)
+    return EXIT_CANCELLED
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """The errors inside a task group's group, however deep: several hosts may fail at once."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

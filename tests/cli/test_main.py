@@ -1,0 +1,51 @@
+"""The command line's frame: verbs by listing, errors as single lines with their exit status."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+
+import pytest
+
+from specconsole.cli import main as frame
+from specconsole.errors import EXIT_CANCELLED, BadInputError, NotFoundError
+
+
+def run_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
+    def run(args: argparse.Namespace) -> int:
+        raise error
+
+    verb = SimpleNamespace(HELP="a verb of the test's", add_arguments=lambda parser: None, run=run)
+    monkeypatch.setattr(frame, "verb_names", lambda: ["probe"])
+    monkeypatch.setattr(frame, "load_verb", lambda name: verb)
+    return frame.main(["probe"])
+
+
+def test_errors_of_several_hosts_are_a_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = ExceptionGroup("hosts", [BadInputError("no such flag", where="a.toml:3", try_="--tp")])
+    status = run_verb(monkeypatch, ExceptionGroup("all", [inner, NotFoundError("no launch x", where="gpu-a")]))
+    assert status == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "specconsole probe: a.toml:3: no such flag (try: --tp)",
+        "specconsole probe: gpu-a: no launch x",
+    ]
+
+
+def test_a_bug_among_them_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExceptionGroup):
+        run_verb(monkeypatch, ExceptionGroup("all", [BadInputError("x"), ZeroDivisionError()]))
+
+
+def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_verb(monkeypatch, KeyboardInterrupt()) == EXIT_CANCELLED
+    assert capsys.readouterr().err == "specconsole probe: interrupted\n"
+
+
+def test_every_verb_of_the_folder_has_what_the_frame_needs() -> None:
+    for name in frame.verb_names():
+        module = frame.load_verb(name)
+        module.add_arguments(argparse.ArgumentParser())
+        assert module.HELP
+        assert callable(module.run)
