@@ -8,7 +8,7 @@ drop, so that the estimate can widen. Phases that never finished (killed, failed
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from specconsole.core.reading.model import START_PHASES, Part, Phase, TimelineEntry
@@ -35,6 +35,12 @@ class StartKey:
     """None: unknown, matches any."""
     cache: Literal["cold", "warm"] | None = None
     """Page cache and compiled kernels at the start; None: unknown, matches any."""
+
+    @classmethod
+    def from_json(cls, shape: dict[str, Any]) -> StartKey:
+        """Keys that this version does not know are left out."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in shape.items() if name in known})
 
 
 _UNKNOWN_MATCHES_ANY = frozenset({"version", "host", "cache"})
@@ -90,7 +96,7 @@ class PhaseSample:
 
     @classmethod
     def from_json(cls, shape: dict[str, Any]) -> PhaseSample:
-        return cls(**{**shape, "key": StartKey(**shape["key"])})
+        return cls(**{**shape, "key": StartKey.from_json(shape["key"])})
 
 
 @dataclass(frozen=True, slots=True)
