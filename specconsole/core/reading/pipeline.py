@@ -129,7 +129,8 @@ class Pipeline:
             events = [BarSeen(bar, *bar_phase(bar.desc)) for bar in found]
         else:
             events = list(dialect.parse(line)) if dialect is not None else []
-            events += generic.parse(line)
+            if not events or not isinstance(events[0], Window | Prefill):
+                events += generic.parse(line)
         if not events and not self.failures.hungry:
             return
         if any(isinstance(event, Started) for event in events):
@@ -145,6 +146,16 @@ class Pipeline:
             self._see(line, event, now_s)
         if not trouble and any(isinstance(event, PROGRESS_EVENTS) for event in events):
             self.failures.life(line.no)
+
+    def failures_open(self) -> bool:
+        """Whether something is undecided that any line may decide."""
+        failures = self.failures
+        return bool(failures.candidates or failures.messenger_no or failures.traces or failures.compiler_no)
+
+    def steady(self, line: Line, event: Window | Prefill) -> None:
+        """A steady line; to be called only while no failure is open."""
+        self.phases.touch(line)
+        self._see(line, event, line.stamp_s)
 
     def _where(self, line: Line) -> Where:
         return Where(

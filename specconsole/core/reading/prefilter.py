@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
+
+from specconsole.core.reading.events import Prefill, Window
+from specconsole.core.reading.stamps import Stamp
 
 NOTHING = 0
 LOOK = 1
@@ -21,16 +25,29 @@ _MAX_TEMPLATE_BYTES = 640
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
-    """Lines of a running server of which only the first and the last few of a run matter.
+class SteadyRead:
+    """What a steady line says."""
 
-    `template` is searched in the line without digits. `special` stands in lines that do matter each. `rank` finds
-    in the whole line what tells its rank.
-    """
+    rank: str | None
+    stamp_source: str
+    stamp: Stamp
+    event: Window | Prefill
 
-    template: re.Pattern[bytes]
-    special: tuple[bytes, ...]
-    rank: re.Pattern[bytes]
+
+class Steady(Protocol):
+    """A dialect's ordinary lines of a running server, of which only some make a difference."""
+
+    @property
+    def template(self) -> re.Pattern[bytes]:
+        """Searched in the line without its digits."""
+
+    def thin(self, lines: list[bytes], kinds: list[int]) -> list[int]:
+        """Indexes, ascending, of the lines to look at: every `LOOK` line, and so many of the `STEADY` ones that
+        the state afterwards is the same as if all had been looked at."""
+
+    def read(self, raw: bytes) -> SteadyRead | None:
+        """One such line, read straight from its bytes; the same as the dialect's `parse` makes of it. None where
+        that can't be told at a glance: then it is read like any other line."""
 
 
 class Prefilter:
@@ -52,6 +69,10 @@ class Prefilter:
                     kinds[i] = self._known.get(templates[i]) or self._classify(templates[i])
         return kinds  # type: ignore[return-value]  # every None was replaced above
 
+    def read_steady(self, raw: bytes) -> SteadyRead | None:
+        """See `Steady.read`."""
+        return self._steady.read(raw) if self._steady is not None else None
+
     def kind(self, line: bytes) -> int:
         """The kind of one line."""
         template = line.translate(None, _DIGITS)
@@ -70,44 +91,8 @@ class Prefilter:
             self._known[template] = kind
         return kind
 
-    def thin(self, lines: list[bytes], kinds: list[int], keep: int) -> list[int]:
-        """Indexes of the lines to look at: all `LOOK` lines, and of every run of steady lines between them the
-        first and the last `keep` of each rank and wording."""
-        steady = self._steady
-        if steady is None or STEADY not in kinds:
+    def marked(self, lines: list[bytes], kinds: list[int]) -> list[int]:
+        """Indexes of the lines to look at, ascending."""
+        if self._steady is None or STEADY not in kinds:
             return [i for i, kind in enumerate(kinds) if kind]
-        chosen: list[int] = []
-        run: dict[bytes, list[int]] = {}
-        special, rank_of = steady.special, steady.rank
-        for i, kind in enumerate(kinds):
-            if kind == NOTHING:
-                continue
-            line = lines[i]
-            if kind == STEADY:
-                for mark in special:
-                    if mark in line:
-                        break
-                else:
-                    found = rank_of.search(line, 0, 400)
-                    key = found.group() if found else b""
-                    kept = run.get(key)
-                    if kept is None:
-                        run[key] = [i]
-                    else:
-                        kept.append(i)
-                    continue
-            if run:
-                _flush(run, chosen, keep)
-            chosen.append(i)
-        if run:
-            _flush(run, chosen, keep)
-        return chosen
-
-
-def _flush(run: dict[bytes, list[int]], chosen: list[int], keep: int) -> None:
-    picked: list[int] = []
-    for indexes in run.values():
-        picked += indexes if len(indexes) <= keep + 1 else [indexes[0], *indexes[-keep:]]
-    picked.sort()
-    chosen += picked
-    run.clear()
+        return self._steady.thin(lines, kinds)

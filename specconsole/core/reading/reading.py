@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from specconsole.core.reading import bars, generic
 from specconsole.core.reading.dialect import Dialect, load, load_all
+from specconsole.core.reading.events import Line
 from specconsole.core.reading.history import History, StartKey
 from specconsole.core.reading.lines import read_line, stamp_of
 from specconsole.core.reading.model import Reading
 from specconsole.core.reading.pipeline import Pipeline
-from specconsole.core.reading.prefilter import NOTHING, Prefilter, Steady
-from specconsole.core.reading.serving import KEPT_WINDOWS
+from specconsole.core.reading.prefilter import NOTHING, STEADY, Prefilter, Steady
 from specconsole.core.reading.stall import GpuActivity
 from specconsole.core.reading.state import dump
 from specconsole.core.reading.state import load as load_state
@@ -128,7 +128,8 @@ class Reader:
         state = self._state
         pipeline, first_no = state.pipeline, state.lf_lines + 1
         lines = block.split(b"\n")
-        chosen = self._prefilter.thin(lines, self._prefilter.kinds(block), KEPT_WINDOWS)
+        kinds = self._prefilter.kinds(block)
+        chosen = self._prefilter.marked(lines, kinds)
         done, following = 0, 0
         while True:
             no = first_no + done
@@ -141,7 +142,8 @@ class Reader:
                 index = chosen[following] if following < len(chosen) else len(lines)
             if index >= len(lines):
                 return self._leave(lines, len(lines), first_no)
-            self._line(lines[index], first_no + index, at_s)
+            if kinds[index] != STEADY or not self._steady_line(lines[index], first_no + index, at_s):
+                self._line(lines[index], first_no + index, at_s)
             if pipeline.fresh_trouble:
                 pipeline.fresh_trouble = False
                 self._keep_before(lines, index, first_no)
@@ -171,6 +173,18 @@ class Reader:
         state.lf_lines += len(ended)
         state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
         return sum(map(len, lines[:count])) + count - (1 if whole else 0)
+
+    def _steady_line(self, raw: bytes, no: int, at_s: float | None) -> bool:
+        """A decode or prefill line on the short way; False when it needs the long one."""
+        pipeline = self._state.pipeline
+        if pipeline.failures_open():
+            return False
+        found = self._prefilter.read_steady(raw)
+        if found is None:
+            return False
+        stamp_s = pipeline.clock.read(found.stamp_source, found.stamp)
+        pipeline.steady(Line("", no, "", "", "", found.rank, "", stamp_s, at_s), found.event)
+        return True
 
     def _line(self, raw: bytes, no: int, at_s: float | None) -> None:
         pipeline = self._state.pipeline

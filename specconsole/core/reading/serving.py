@@ -47,7 +47,6 @@ class Group:
     running: int | None = None
     probing: bool = False
     """Health probes came to an empty server, and nothing else since."""
-    last_full: Seen | None = None
 
 
 @dataclass(slots=True)
@@ -112,15 +111,11 @@ class Serving:
         if not event.opens and group.windows:
             last = group.windows[-1]
             self._fill(last, event)
-            if last.full:
-                group.last_full = last
         elif any(value is not None for value in said):
             spans_idle = event.spans_idle if event.spans_idle is not None else group.idle
             seen = Seen(line.no, now_s, not spans_idle)
             self._fill(seen, event)
             group.windows = [*group.windows[1 - KEPT_WINDOWS :], seen]
-            if seen.full:
-                group.last_full = seen
             group.idle = False
             self.windows = min(2, self.windows + 1)
         self.accepts = self.accepts or event.accept_length is not None
@@ -160,7 +155,7 @@ class Serving:
         groups = self._current()
         if not groups:
             return None
-        full = [group.last_full for group in groups if group.last_full is not None]
+        full = [window for window in map(_last_full, groups) if window is not None]
         windows = full or [group.windows[-1] for group in groups]
         rates = [w.gen_throughput_tok_s for w in full if w.gen_throughput_tok_s is not None]
         return Metrics(
@@ -191,6 +186,10 @@ class Serving:
         if newest is None:
             return groups
         return [g for g, s in zip(groups, stamps, strict=True) if s is None or newest - s <= INTERVAL_S]
+
+
+def _last_full(group: Group) -> Seen | None:
+    return next((window for window in reversed(group.windows) if window.full), None)
 
 
 def _weighted(pairs: list[tuple[float | None, int | None]]) -> float | None:

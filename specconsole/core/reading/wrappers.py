@@ -94,6 +94,8 @@ STRONG = re.compile(
     r"|\((?:EngineCore|Worker|APIServer|VllmWorker|RayWorker|vLLM|SGLang|ApiServer|DPCoordinator)[\w\-]*(?: rank=\d+)? pid=\d+[^)]{0,40}\) "
     r"|(?<![\w.])\d+\.\d\d\.\d{3}\.\d{3} [IWED] "
 )
+# Without any of these no strong prefix stands inside a line.
+_SECOND_SIGNS = (" pid=", "INFO ", "WARNING ", "ERROR ", "DEBUG ", " I ", " W ", " E ", " D ", "cluster]")
 _WRAPPERISH = re.compile(r"[^A-Za-z0-9]*(?:[\w.\-/@:+,]+[^A-Za-z0-9]+){1,6}$")
 
 
@@ -119,9 +121,28 @@ class Shapes:
 
 def unwrap(text: str, shapes: Shapes) -> list[Unwrapped]:
     """The messages in one clean line; several where JSON holds line ends or lines were glued together."""
+    if text.startswith("[20") and (plain := _plain_sglang(text)) is not None:
+        return [plain]
     found: list[Unwrapped] = []
     _peel_all(text, Layers(), shapes, found, 0)
     return found
+
+
+def _plain_sglang(text: str) -> Unwrapped | None:
+    """The commonest line by far, without a second look: SGLang's own prefix and nothing else that is strong."""
+    if text[5:6] != "-" or text[11:12] != " " or any(sign in text for sign in _SECOND_SIGNS) or "[20" in text[20:]:
+        return None
+    prefix = peel(text)
+    if prefix is None or prefix.form not in ("sglang", "uvicorn"):
+        return None
+    rest, form, level = prefix.text, prefix.form, prefix.level
+    if rest[:1] in "[({ " or rest[:1].isdigit():
+        return None
+    if form == "sglang" and ": " in rest[:10] and (inner := peel(rest)) is not None:
+        if inner.form != "uvicorn":
+            return None
+        rest, level = inner.text, inner.level
+    return Unwrapped(rest, text, form, level, prefix.rank, "", prefix.stamp, form)
 
 
 def _peel_all(text: str, layers: Layers, shapes: Shapes, found: list[Unwrapped], depth: int) -> None:
@@ -135,7 +156,7 @@ def _peel_all(text: str, layers: Layers, shapes: Shapes, found: list[Unwrapped],
             break
         text = rest
     text = _REPEATED.sub("", text) if text.endswith((")", "cluster]")) else text
-    strong = STRONG.search(text)
+    strong = STRONG.search(text) if "[" in text or any(sign in text for sign in _SECOND_SIGNS) else None
     if strong and strong.start():
         text = _cut_at_strong(text, strong.start(), layers, shapes, found, depth)
     elif not strong and shapes.seen:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from specconsole.core.engines.sglang.dialect_facts import parse_server_args
-from specconsole.core.engines.sglang.dialect_serving import STEADY, parse_batch
+from specconsole.core.engines.sglang.dialect_serving import parse_batch
 from specconsole.core.engines.sglang.dialect_start import WORDS, parse_start
+from specconsole.core.engines.sglang.dialect_steady import SteadyLines
 from specconsole.core.reading.events import Event, Line, Started
-from specconsole.core.reading.prefilter import Steady
 
 # Only SGLang prints these; forks keep them.
 _STRONG = re.compile(
@@ -31,7 +31,7 @@ class SGLangDialect:
 
     engine = "sglang"
     literals: tuple[bytes, ...] = tuple(word.encode() for word in (*WORDS, *_LITERALS))
-    steady: Steady = STEADY
+    steady = SteadyLines()
 
     def evidence(self, line: Line) -> int:
         if _STRONG.match(line.text):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from specconsole.core.reading.events import Event, Line, Prefill, Window
-from specconsole.core.reading.prefilter import Steady
 
 # 0.4.6:  Decode batch. #running-req: 1, #token: 123, token usage: 0.00, accept len: 3.10, cuda graph: True, gen throughput (token/s): 123.45, #queue-req: 0
 # 0.5.3:  Decode batch. #running-req: 1, #token: 121, token usage: 0.00, accept len: 2.15, accept rate: 0.54, cuda graph: True, gen throughput (token/s): 0.41, #queue-req: 0,
@@ -20,13 +19,6 @@ _FIELD = re.compile(r"([#a-zA-Z][^:,]*?): ([^,]*)(,|$)")
 _GROUP = re.compile(r"(?:^| )DP(\d+)")
 _STAGE = re.compile(r"(?:^| )PP([1-9]\d*)")
 
-STEADY = Steady(
-    # The template of the lines above has no digits: `[-- :: TP] Decode batch. #running-req: , #token: , ...`
-    template=re.compile(rb"(?:Decode|Prefill) batch(?: \[\])?[.,] #(?:running-req|new-seq): "),
-    # An empty server, before or after: that changes the phase, or ends idle time.
-    special=(b"#running-req: 0,",),
-    rank=re.compile(rb"(?: [A-Z][A-Z_]*\d+)+\] (?:Decode|Prefill)|\] (?:Decode|Prefill)|(?:Decode|Prefill) batch"),
-)
 # What a decode line says of the KV cache: plain, with sliding windows (SWA), hybrid with state-space layers.
 _KV_KEYS = ("token usage", "full token usage")
 
@@ -38,7 +30,6 @@ def parse_batch(line: Line) -> tuple[Event, ...]:
         return ()
     kind, rest = match.groups()
     fields: dict[str, float] = {}
-    end = 0
     for found in _FIELD.finditer(rest):
         key, value, stop = found.groups()
         if not stop and not line.complete:
@@ -47,8 +38,6 @@ def parse_batch(line: Line) -> tuple[Event, ...]:
             fields[key.strip()] = float(value)
         except ValueError:
             continue
-        end = found.end()
-    del end
     if line.rank is not None and _STAGE.search(line.rank):
         return ()  # later pipeline stages repeat what the first one said
     dp = _GROUP.search(line.rank) if line.rank is not None else None

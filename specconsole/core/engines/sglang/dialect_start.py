@@ -144,8 +144,12 @@ TABLE: tuple[tuple[str, str, Meaning], ...] = (
     ("Retract requests", r"Retract requests", _kv_full),
     ("Health check failed", r"^Health check failed", lambda line: (Warn("health-failing", line.text),)),
     ("state was deleted", r"state was deleted in (?:the )?TokenizerManager", lambda line: (Warn("zombie-requests", line.text),)),
-    ("is deprecated", r"^['\"]?--[\w-]+['\"]? is deprecated", _deprecated),
-    ("deprecated", r"^(?:DEPRECATED|Deprecated|The argument|The flag).*deprecated|--[\w-]+.*\bdeprecated\b", _deprecated),
+    # `'--cuda-graph-max-bs' is deprecated and will be removed in a future release. Use '--cuda-graph-max-bs-decode' ...`
+    # (an endpoint's text says "a future version": that is a client's affair)
+    ("removed in a future release", r"--[\w-]+.*\bdeprecated\b", _deprecated),
+    ("The argument --", r"\bdeprecated\b", _deprecated),
+    ("The flag --", r"\bdeprecated\b", _deprecated),
+    ("DEPRECATED", r"--[\w-]+", _deprecated),
     ("has been removed", r"^SGLANG_\w+ has been removed", _deprecated),
     # arg_groups/speculative_hook.py and server_args.py: what was asked for is changed before the args line.
     ("adjusted to", r"^(?:speculative_\w+|chunked_prefill_size|page_size|max_\w+|mem_fraction_static|attention_backend|\w+) (?:is|was|has been) adjusted to", _overridden),
