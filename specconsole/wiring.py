@@ -19,11 +19,11 @@ from specconsole.assets import shipped_folder
 from specconsole.errors import BadInputError
 from specconsole.ports import Clock, HardwareTools, ServerApi, Transport
 from specconsole.services.board import Board
-from specconsole.services.launch import WhoWeAre
+from specconsole.services.launch_view import WhoWeAre
 
 if TYPE_CHECKING:
     from specconsole.adapters.toml_files import ProfileFiles
-    from specconsole.services.launch_commands import LaunchCommands
+    from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.supervisor import HostTools, Supervisor
 
 
@@ -141,20 +141,24 @@ class Console:
 
     supervisor: Supervisor
     board: Board
-    commands: LaunchCommands
+    commands: ConsoleCommands
 
 
 @asynccontextmanager
 async def open_supervisor(hosts: Iterable[str] = ("local",), *, read_only: bool = False) -> AsyncIterator[Console]:
     """The live services for the length of a block; servers outlive it."""
-    from specconsole.services.launch_commands import LaunchCommands
+    from specconsole.adapters.sqlite_store import SqliteStore
+    from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.supervisor import Parts, Supervisor
 
     folder = state_folder()
     files = profile_files()
+    us = who_we_are(folder)
+    store = await SqliteStore.open(folder / "store.sqlite")
     parts = Parts(
         clock=system_clock(),
-        us=who_we_are(folder),
+        us=us,
+        store=store,
         state_folder=folder,
         open_host=open_host,
         apis=server_apis(),
@@ -162,5 +166,8 @@ async def open_supervisor(hosts: Iterable[str] = ("local",), *, read_only: bool 
         profile_names=files.paths,
         read_only=read_only,
     )
-    async with Supervisor(parts, hosts) as supervisor:
-        yield Console(supervisor, supervisor.board, LaunchCommands(supervisor))
+    try:
+        async with Supervisor(parts, hosts) as supervisor:
+            yield Console(supervisor, supervisor.board, ConsoleCommands(supervisor))
+    finally:
+        await store.aclose()

@@ -97,17 +97,18 @@ class ProcessStopper:
         done = False
         try:
             await self._look.refresh()
-            if not self._look.owned.proven and self._record.stop is None and self._record.exited:
+            alive = len(self._look.owned.proven)
+            if not alive and self._record.stop is None and self._record.exited:
                 # It ended by itself before anybody asked: that stays true, so no marker is written.
-                pass
+                yield StopEvent("verifying", "it had ended already", alive=0)
             else:
                 line = stop_mark_line(StopMark(by, at_s))
                 await self._transport.run_sh(probes.MARK_STOP, [self._record.launch_id, line])
-            yield StopEvent("asked", "stop asked for", alive=len(self._look.owned.proven))
+                yield StopEvent("asked", "stop asked for", alive=alive)
             async for event in self._end_processes(lock, grace_s, drop_requests):
                 yield event
             last = await self._verify()
-            done = True
+            done = not last.alive
             yield last
         finally:
             await asyncio.shield(self._leave(lock, done))
@@ -171,7 +172,7 @@ class ProcessStopper:
         ours = [one for one in left if one.why == "survived KILL"]
         text = describe_exit(record.exit_status)
         text = f"{len(left)} left over; {text}" if left else f"nothing is left; {text}"
-        if not ours:
+        if not ours and record.stop is not None:
             word = "killed" if self._killed else "clean"
             await self._transport.run_sh(probes.MARK_ENDED, [record.launch_id, word])
         return StopEvent(

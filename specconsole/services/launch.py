@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from specconsole.core.launching import lifecycle
 from specconsole.core.launching.asking import LOST_AFTER, interval_s
-from specconsole.core.launching.command import show
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
 from specconsole.core.launching.stopping import StopEvent, describe_exit
 from specconsole.core.reading.model import Phase, Reading
-from specconsole.core.views.launch import HealthAnswer, LaunchState, LaunchView
+from specconsole.core.views.launch import HealthAnswer, LaunchState
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import Clock, Launcher
 from specconsole.services.answers import Answers, Prove
 from specconsole.services.board import Board, FactKind
+from specconsole.services.launch_view import WhoWeAre, failure_note, history_note, keep_time, view_of_record
 from specconsole.services.log_intake import LogIntake
 
 _LOADING: frozenset[Phase] = frozenset(
@@ -28,19 +28,13 @@ _LOADING: frozenset[Phase] = frozenset(
 )
 _LINK_RETRY_S = 2.0
 _PUBLISH_S = 0.5
+_START_TAKES_S = 30.0
+"""A start takes well under a second; on a slow network file system, some."""
 _FRESH_S = 3.0
 """A server this young that answers at our first question has only just begun to."""
 
 Answered = Callable[["LaunchWatch"], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class WhoWeAre:
-    """The person at this console, as launches name their owners."""
-
-    owner: str
-    """`user@machine`."""
-    client_id: str
+"""Called once, when the first answer is proven under our eyes."""
 
 
 class LaunchWatch:
@@ -66,7 +60,7 @@ class LaunchWatch:
         self._clock = clock
         self._us = us
         self._on_answered = on_answered
-        self.state: LaunchState = "preparing"
+        self.state: LaunchState = "preparing" if record.alive else "unknown"
         self._asking = False
         self._proven = False
         self._failed_answers = 0
@@ -83,12 +77,16 @@ class LaunchWatch:
         self._caught_up = asyncio.Event()
         self._asked_once = asyncio.Event()
         self._done = asyncio.Event()
-        self.history_note = ""
         self.last_start_s: float | None = None
+        """Seconds that the last start of this kind took; None without history."""
 
     @property
     def launch_id(self) -> str:
         return self.record.launch_id
+
+    @property
+    def host(self) -> str:
+        return self._launcher.host
 
     @property
     def reading(self) -> Reading | None:
@@ -152,12 +150,7 @@ class LaunchWatch:
 
     async def _publish_reading(self) -> None:
         over = self.state in lifecycle.ENDED
-        reading = self._reading = self.intake.reader.reading(
-            None if over else self._clock.monotonic_s(),
-            dead=over and self.record.alive is False,
-            exit_code=self.record.exit_status if over else None,
-            stop_asked=self.record.stop is not None,
-        )
+        reading = self._reading = self._read(over=over)
         if reading.phase != self._phase:
             if self._phase is not None and not over:
                 part = f" ({reading.part})" if reading.part else ""
@@ -169,6 +162,14 @@ class LaunchWatch:
             if reading.stalled is not None:
                 await self._fact("stalled" if reading.stalled else "moving")
         self.publish()
+
+    def _read(self, *, over: bool) -> Reading:
+        return self.intake.reader.reading(
+            None if over else self._clock.monotonic_s(),
+            dead=over and self.record.alive is False,
+            exit_code=self.record.exit_status if over else None,
+            stop_asked=self.record.stop is not None,
+        )
 
     # ---------------------------------------------------------------- the process
 
@@ -204,8 +205,8 @@ class LaunchWatch:
             await self._fact("process-up")
             await self._fact("stop-asked" if record.being_stopped else "stop-given-up")
         elif record.process is None and not record.exited:
-            # Half written, or its console is still writing it.
-            if record.spec is None:
+            # Half written: its console is still at it, or died there.
+            if record.folder_age_s is None or record.folder_age_s > _START_TAKES_S:
                 await self._fact("start-failed")
         else:
             await self._gone(record)
@@ -217,10 +218,7 @@ class LaunchWatch:
             await self.intake.drain()
         except (TransportError, TimeoutError):
             return
-        reading = self.intake.reader.reading(
-            None, dead=True, exit_code=record.exit_status, stop_asked=record.stop is not None
-        )
-        self._reading = reading
+        reading = self._reading = self._read(over=True)
         # A stop that was asked for, and whose console died before it could look around, is still a stop.
         meant = record.stop is not None or reading.phase == "stopped"
         await self._fact("ended-clean" if meant else "process-gone")
@@ -293,10 +291,10 @@ class LaunchWatch:
             await self._fact("stop-asked")
         if event.phase == "finished":
             self._left_over = tuple(str(one) for one in event.left_over)
-            found = await self._launcher.observe(self.launch_id)
-            if found is not None:
-                self.record = found
-            await self._fact("stop-verified" if not event.alive else "stop-given-up")
+            self.record = await self._launcher.observe(self.launch_id) or self.record
+            if self.record.stop is not None:
+                # Without a marker it had ended by itself before anybody asked.
+                await self._fact("stop-verified" if not event.alive else "stop-given-up")
         self.publish()
 
     async def give_up_stop(self) -> None:
@@ -334,7 +332,7 @@ class LaunchWatch:
                 after = "" if self._answered_after_s is None else f" after {self._answered_after_s:.1f} s"
                 self._tell("answers", f"answers{after}")
             case "tell-failed":
-                self._tell("failed", self._failure_text())
+                self._tell("failed", failure_note(self.record, self._reading))
             case "tell-stopped":
                 self._tell("stopped", describe_exit(self.record.exit_status))
             case "tell-stalled":
@@ -358,12 +356,6 @@ class LaunchWatch:
             self._left_over = tuple(str(one) for one in await self._launcher.processes(self.launch_id))
         except (SpecconsoleError, TimeoutError):
             self._left_over = ("whether something is left could not be seen",)
-
-    def _failure_text(self) -> str:
-        failure = self._reading.failure if self._reading is not None else None
-        if failure is not None:
-            return f"{failure.failure_class}: {failure.line or describe_exit(self.record.exit_status)}"
-        return self.record.problem or describe_exit(self.record.exit_status)
 
     async def _finish(self) -> None:
         if self.record.spec is not None and not self.intake.final:
@@ -389,46 +381,21 @@ class LaunchWatch:
 
     def publish(self) -> None:
         """Puts the present view on the board."""
-        record, spec = self.record, self.record.spec
-        now = self._clock.monotonic_s()
-        owner = spec.owner if spec is not None else ""
+        now_s = self._clock.monotonic_s()
         before = self._board.launches.get(self.launch_id)
-        view = LaunchView(
-            launch_id=self.launch_id,
-            name=spec.profile if spec is not None else "?",
-            host=self._launcher.host,
-            engine=spec.engine if spec is not None else "unknown",
-            port=spec.port if spec is not None else None,
+        view = replace(
+            view_of_record(self.record, self._launcher.host, self._us),
             state=self.state,
             reading=self._reading,
             health=self._health,
             health_detail=self._health_detail,
             answered_after_s=self._answered_after_s,
-            started_at_s=record.started_at_s,
-            ended_at_s=record.exit_at_s,
-            age_s=record.age_s if record.alive else None,
-            exit_status=record.exit_status,
-            owner=owner,
-            ours=spec is not None and spec.client_id == self._us.client_id and owner == self._us.owner,
-            tags=spec.tags if spec is not None else (),
-            command=show(spec.argv) if spec is not None else "",
-            log_path=record.log_path,
             spool_path=str(self.intake.spool.path) if self.intake.spool is not None else None,
-            last_log_mtime_age_s=_age(record.moment.now_s, record.log_mtime_s),
             left_over=self._left_over,
             stale_since_s=self._stale_since_s,
-            as_of_s=now,
+            as_of_s=now_s,
             running_benches=before.running_benches if before is not None else 0,
-            history_note=self.history_note,
+            history_note=history_note(self.last_start_s),
             last_start_s=self.last_start_s,
         )
-        self._board.publish_launch(view if before is None else _keep_time(before, view))
-
-
-def _age(now_s: float | None, then_s: float | None) -> float | None:
-    return None if now_s is None or then_s is None else max(0.0, now_s - then_s)
-
-
-def _keep_time(before: LaunchView, view: LaunchView) -> LaunchView:
-    """The old view when nothing but the time of looking differs, so that nothing is repainted for it."""
-    return before if replace(before, as_of_s=view.as_of_s) == view and view.as_of_s - before.as_of_s < 1.0 else view
+        self._board.publish_launch(view if before is None else keep_time(before, view))

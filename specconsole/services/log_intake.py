@@ -41,23 +41,27 @@ class LogIntake:
         *,
         engine: str | None = None,
         secrets: Iterable[str] = (),
-        key: StartKey | None = None,
-        history: History | None = None,
     ) -> None:
         self._transport = transport
         self._path = path
         self._folder = folder
         self._clock = clock
         self._engine = engine
-        self._key, self._history = key, history
+        self._key: StartKey | None = None
+        self._history: History | None = None
         self._masker = Masker(secrets)
         self._follower: Follower | None = None
         self._spool: Spool | None = None
         self._lock_fd = -1
         self._dirty_since_s: float | None = None
-        self.reader = Reader(engine=engine, key=key, history=history)
+        self.reader = Reader(engine=engine)
         self.final = False
         """True when the log was read to the end of a launch that is over: nothing will come any more."""
+
+    def use_history(self, key: StartKey | None, history: History | None) -> None:
+        """What earlier starts took, for the estimates; only before `open`."""
+        self._key, self._history = key, history
+        self.reader = Reader(engine=self._engine, key=key, history=history)
 
     @property
     def spool(self) -> Spool | None:

@@ -17,7 +17,7 @@ from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError, RefusedError
 from specconsole.ports import Launcher
-from specconsole.services.launch import WhoWeAre
+from specconsole.services.launch_view import WhoWeAre
 
 
 def new_launch_id(now_s: float) -> str:

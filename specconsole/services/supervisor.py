@@ -13,13 +13,16 @@ from types import TracebackType
 
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.profile import Profile
+from specconsole.core.records import Store
 from specconsole.core.views.launch import LaunchView
 from specconsole.errors import NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import Clock, HttpClient, Launcher, ServerApi, Transport
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board
-from specconsole.services.launch import LaunchWatch, WhoWeAre
+from specconsole.services.launch import LaunchWatch
+from specconsole.services.launch_view import WhoWeAre
 from specconsole.services.log_intake import LogIntake
+from specconsole.services.recorder import Recorder
 
 _DISCOVER_S = 3.0
 _RETRY_S = 2.0
@@ -40,11 +43,6 @@ class HostTools:
 
 
 OpenHost = Callable[[str], Awaitable[HostTools]]
-OnAnswered = Callable[[LaunchWatch], Awaitable[None]]
-
-
-async def _nothing(watch: LaunchWatch) -> None:
-    del watch
 
 
 @dataclass(slots=True)
@@ -59,7 +57,7 @@ class Parts:
     apis: Mapping[str, ServerApi]
     read_profile: Callable[[str], Profile]
     profile_names: Callable[[], Iterable[str]]
-    on_answered: OnAnswered = _nothing
+    store: Store | None = None
     read_only: bool = False
     board: Board = field(default_factory=Board)
 
@@ -70,6 +68,7 @@ class Supervisor:
     def __init__(self, parts: Parts, hosts: Iterable[str] = ("local",)) -> None:
         self.parts = parts
         self.board = parts.board
+        self._recorder = Recorder(parts.store, parts.board, parts.clock)
         self._names = tuple(hosts)
         self._hosts: dict[str, HostTools] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -151,6 +150,7 @@ class Supervisor:
 
     async def _discover(self, tools: HostTools) -> None:
         records = await tools.launcher.discover()
+        await self._recorder.index(tools.name, records)
         running = [record for record in records if record.alive or not record.exited]
         ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
         for record in (*running, *ended):
@@ -183,7 +183,7 @@ class Supervisor:
             self.board,
             self.parts.clock,
             self.parts.us,
-            self.parts.on_answered,
+            self._recorder.answered,
         )
         self.watches[record.launch_id] = watch
         watch.publish()
@@ -191,8 +191,14 @@ class Supervisor:
         return watch
 
     async def _run_watch(self, watch: LaunchWatch) -> None:
+        spec = watch.record.spec
+        if spec is not None:
+            past = await self._recorder.past(spec, watch.host)
+            watch.last_start_s = past.last_start_s
+            watch.intake.use_history(past.key, past.history)
         try:
             await watch.run()
+            await self._recorder.ended(watch)
         except SpecconsoleError as error:
             # This console can't keep the log (full disk, state folder not writable): said, and the others go on.
             watch.trouble(str(error))

@@ -49,6 +49,8 @@ async def _stop(args: argparse.Namespace) -> int:
         raise BadInputError("name launches, or give --all", try_="specconsole status")
     async with open_supervisor((args.host,), read_only=args.read_only) as console:
         await console.supervisor.discovered(args.host)
+        for watch in list(console.supervisor.watches.values()):
+            await watch.settled()
         if args.all:
             chosen = [
                 view.launch_id for view in console.board.launches.values() if view.ours and view.state not in ENDED

@@ -73,11 +73,19 @@ class LaunchRecord:
     """How the verified stop ended; "" without one."""
     answered_after_s: float | None = None
     """Seconds from its start to the first answer that a console proved; None while none has."""
+    folder_mtime_s: float | None = None
     log_bytes: int | None = None
     log_mtime_s: float | None = None
     moment: HostMoment = field(default_factory=HostMoment)
     problem: str = ""
     """What is wrong with the folder; "" for a whole one."""
+
+    @property
+    def folder_age_s(self) -> float | None:
+        """Seconds since the folder last changed, by the host's clocks."""
+        if self.folder_mtime_s is None or self.moment.now_s is None:
+            return None
+        return max(0.0, self.moment.now_s - self.folder_mtime_s)
 
     @property
     def log_path(self) -> str:
@@ -150,6 +158,7 @@ def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:
         being_stopped="stopping" in block,
         ended=block.get("ended", ""),
         answered_after_s=seconds(block.get("answered")),
+        folder_mtime_s=seconds(block.get("made_at")),
         log_bytes=log_bytes,
         log_mtime_s=log_mtime_s,
         moment=moment,

@@ -69,7 +69,7 @@ def step(state: LaunchState, fact: FactName) -> Step:
         case "folder-gone":
             return Step(state) if state in ("queued", "preparing") else Step("gone", ("hush",))
         case "start-failed":
-            return Step("failed", ("tell-failed",)) if state in ("queued", "preparing") else Step(state)
+            return Step("failed", ("tell-failed",)) if state in ("queued", "preparing", "unknown") else Step(state)
         case "start-asked":
             return Step("preparing", ("start",)) if state == "queued" else Step(state)
         case "process-up":

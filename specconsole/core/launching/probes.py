@@ -20,6 +20,7 @@ if [ -n "$1" ]; then set -- "$root/$1"; else set -- "$root"/*; fi
 for dir in "$@"; do
   [ -d "$dir" ] || continue
   printf 'launch=%s\\n' "${{dir##*/}}"
+  stat -c 'made_at=%Y' "$dir" 2>/dev/null
   for name in requested.json process wrapper exit stop ended answered; do
     if [ -f "$dir/$name" ]; then
       line=; IFS= read -r line 2>/dev/null <"$dir/$name"; printf '%s=%s\\n' "$name" "$line"

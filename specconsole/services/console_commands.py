@@ -1,0 +1,124 @@
+"""Everything a client may ask for: `services.commands.Commands`, put together from its parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from specconsole.core.launching.profile import Profile
+from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.services.commands import (
+    AttachOrder,
+    FoundServer,
+    LineSource,
+    ProfileSummary,
+    Progress,
+)
+from specconsole.services.launch_commands import LaunchCommands
+from specconsole.services.supervisor import Supervisor
+
+_CHANGES = ("launch", "relaunch", "stop", "attach", "forget", "trust_key", "add_host", "remove_host", "bench")
+
+
+class HostDesk(Protocol):
+    """What may be asked about hosts and their links."""
+
+    async def known_hosts(self) -> Sequence[str]: ...
+
+    async def add_host(self, name: str) -> None: ...
+
+    async def remove_host(self, name: str) -> None: ...
+
+    async def reconnect(self, name: str) -> None: ...
+
+    async def trust_key(self, host: str, fingerprint: str) -> None: ...
+
+    async def answer(self, question_id: str, text: str | None) -> None: ...
+
+
+class ConsoleCommands(LaunchCommands):
+    """`Commands` for a supervisor; `desk` None: this machine only."""
+
+    def __init__(self, supervisor: Supervisor, desk: HostDesk | None = None) -> None:
+        super().__init__(supervisor)
+        self._desk = desk
+        self.read_only = supervisor.parts.read_only
+
+    def can(self, what: str) -> str:
+        """Why `what` can't be done at all now; "" when it can."""
+        if self.read_only and what in _CHANGES:
+            return "this console is read-only"
+        if self._desk is None and what in ("add_host", "remove_host", "reconnect", "trust_key", "answer"):
+            return "hosts over SSH are not set up in this console"
+        return ""
+
+    def line_source(self, launch_id: str) -> LineSource | None:
+        """None while nothing of its log has arrived."""
+        watch = self._sup.watches.get(launch_id)
+        return None if watch is None else watch.intake.spool
+
+    async def profiles(self) -> Sequence[ProfileSummary]:
+        """Every profile, broken ones with their problem."""
+        return await asyncio.to_thread(self._profiles)
+
+    def _profiles(self) -> list[ProfileSummary]:
+        found: list[ProfileSummary] = []
+        for name in sorted(self._parts.profile_names()):
+            try:
+                profile = self._parts.read_profile(name)
+            except SpecconsoleError as error:
+                found.append(ProfileSummary(name, "", "", problem=str(error)))
+            else:
+                found.append(ProfileSummary(name, profile.engine, _summary(profile), dict(profile.args), profile.host))
+        return found
+
+    async def known_hosts(self) -> Sequence[str]:
+        """Names that could be added."""
+        return await self._desk.known_hosts() if self._desk is not None else ()
+
+    async def add_host(self, name: str) -> None:
+        """Adds and connects."""
+        if self._desk is not None:
+            await self._desk.add_host(name)
+        else:
+            await self._sup.add_host(name)
+
+    async def remove_host(self, name: str) -> None:
+        """Stops watching a host."""
+        await self._the_desk().remove_host(name)
+
+    async def reconnect(self, name: str) -> None:
+        """Tries again at once."""
+        await self._the_desk().reconnect(name)
+
+    async def trust_key(self, host: str, fingerprint: str) -> None:
+        """Writes a host's key to known_hosts."""
+        self._may_change()
+        await self._the_desk().trust_key(host, fingerprint)
+
+    async def answer(self, question_id: str, text: str | None) -> None:
+        """Answers a question on the board."""
+        await self._the_desk().answer(question_id, text)
+
+    async def found_servers(self, host: str) -> Sequence[FoundServer]:
+        """Running engines that are not watched yet."""
+        return ()
+
+    async def attach(self, order: AttachOrder) -> str:
+        """Adopts a server that somebody started by hand."""
+        raise RefusedError("adopting a server started by hand is not possible yet", where=order.host)
+
+    async def collect_evidence(self, launch_id: str, progress: Progress) -> Path:
+        """Everything about a hang, into a new folder."""
+        raise RefusedError("evidence can't be collected yet", where=launch_id)
+
+    def _the_desk(self) -> HostDesk:
+        if self._desk is None:
+            raise NotFoundError("hosts over SSH are not set up in this console")
+        return self._desk
+
+
+def _summary(profile: Profile) -> str:
+    return profile.description or " + ".join(part for part in (profile.model, profile.draft_model) if part)

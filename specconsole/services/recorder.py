@@ -1,0 +1,139 @@
+"""Writes into the store what a later start is judged by: durations of phases, time to answer, and the launches' index.
+
+Trouble with the store costs estimates, never a launch: it is told once on the board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.spec import LaunchSpec
+from specconsole.core.launching.start_key import start_key
+from specconsole.core.reading.history import History, StartKey, samples_of
+from specconsole.core.records import Store, StoredLaunch, StoredRecord
+from specconsole.errors import SpecconsoleError
+from specconsole.ports import Clock
+from specconsole.services.board import Board
+from specconsole.services.launch import LaunchWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What earlier starts say about one that begins."""
+
+    key: StartKey | None = None
+    history: History | None = None
+    last_start_s: float | None = None
+    """Seconds that the last start of this profile on this host took until it answered."""
+
+
+class Recorder:
+    """For one console; `store` None keeps nothing."""
+
+    def __init__(self, store: Store | None, board: Board, clock: Clock) -> None:
+        self._store = store
+        self._board = board
+        self._clock = clock
+        self._told = False
+        self._indexed: dict[str, StoredLaunch] = {}
+
+    async def past(self, spec: LaunchSpec, host: str) -> Past:
+        """For the estimates of a start that begins."""
+        key = start_key(spec, host)
+        if self._store is None:
+            return Past(key)
+        try:
+            samples = await self._store.samples(engine=spec.engine)
+            starts = await self._store.records("start")
+        except SpecconsoleError as error:
+            self._trouble(error)
+            return Past(key)
+        last = [
+            row
+            for row in starts
+            if row.body.get("profile") == spec.profile
+            and row.body.get("host") == host
+            and row.record_id != spec.launch_id
+        ]
+        took = last[-1].body.get("answered_after_s") if last else None
+        return Past(key, History(samples), took if isinstance(took, int | float) else None)
+
+    async def answered(self, watch: LaunchWatch) -> None:
+        """A start is over and well: how long it took, and its phases."""
+        spec = watch.record.spec
+        if self._store is None or spec is None or watch.answered_after_s is None:
+            return
+        body = {
+            "profile": spec.profile,
+            "host": watch.host,
+            "engine": spec.engine,
+            "answered_after_s": round(watch.answered_after_s, 3),
+        }
+        row = StoredRecord("start", spec.launch_id, self._clock.wall_s(), body, spec.launch_id)
+        try:
+            await self._store.put_records([row])
+            await self._put_samples(watch, spec)
+        except SpecconsoleError as error:
+            self._trouble(error)
+
+    async def ended(self, watch: LaunchWatch) -> None:
+        """A launch is over; one that never answered still says how long its phases took at least."""
+        spec = watch.record.spec
+        if self._store is None or spec is None:
+            return
+        try:
+            await self._put_samples(watch, spec)
+            await self._index([self._row(watch.host, watch.record, watch.state)])
+        except SpecconsoleError as error:
+            self._trouble(error)
+
+    async def index(self, host: str, records: Iterable[LaunchRecord]) -> None:
+        """Keeps the index of a host's launches; the folders stay the truth."""
+        if self._store is None:
+            return
+        try:
+            await self._index([self._row(host, record, "") for record in records if record.spec is not None])
+        except SpecconsoleError as error:
+            self._trouble(error)
+
+    async def _index(self, rows: list[StoredLaunch]) -> None:
+        new = [
+            row
+            for row in rows
+            if (known := self._indexed.get(row.launch_id)) is None or (row.outcome and known.outcome != row.outcome)
+        ]
+        if new and self._store is not None:
+            await self._store.put_launches(new)
+            self._indexed.update({row.launch_id: row for row in new})
+
+    async def _put_samples(self, watch: LaunchWatch, spec: LaunchSpec) -> None:
+        reading = watch.reading
+        if self._store is None or reading is None or not reading.timeline or reading.basis != "whole":
+            return
+        key = start_key(spec, watch.host, reading.server)
+        started = watch.record.started_at_s
+        at_s = started if started is not None else self._clock.wall_s()
+        samples = samples_of(key, reading.timeline, at_s=at_s)
+        if samples:
+            await self._store.put_samples(spec.launch_id, samples)
+
+    def _row(self, host: str, record: LaunchRecord, outcome: str) -> StoredLaunch:
+        spec = record.spec
+        return StoredLaunch(
+            launch_id=record.launch_id,
+            host=host,
+            folder=record.folder,
+            profile=spec.profile if spec is not None else "",
+            engine=spec.engine if spec is not None else "",
+            owner=spec.owner if spec is not None else "",
+            started_at_s=record.started_at_s,
+            ended_at_s=record.exit_at_s,
+            outcome=outcome or record.ended,
+        )
+
+    def _trouble(self, error: SpecconsoleError) -> None:
+        if not self._told:
+            self._told = True
+            self._board.tell("note", "store", f"the history is not kept: {error}", self._clock.wall_s())
