@@ -11,9 +11,9 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from specconsole.adapters.sqlite_store_files import (
     JournalMode,
@@ -28,8 +28,6 @@ from specconsole.adapters.sqlite_store_schema import APPLICATION_ID, MIGRATIONS,
 from specconsole.core.reading.history import PhaseSample, StartKey
 from specconsole.core.records import StoredLaunch, StoredRecord
 from specconsole.errors import BadInputError, SpecconsoleError
-
-T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 15.0
 """So long a call waits for another console's transaction; ours take milliseconds."""
@@ -87,16 +85,12 @@ class SqliteStore:
 
     async def put_launches(self, rows: Iterable[StoredLaunch]) -> None:
         values = [_launch_values(row) for row in rows]
-        await self._write(lambda db: db.executemany(_PUT_LAUNCH, values))
+        await self._put(_PUT_LAUNCH, values)
 
     async def rebuild_launches(self, host: str, rows: Iterable[StoredLaunch]) -> None:
         values = [_launch_values(row) for row in rows]
 
-        def rebuild(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM launches WHERE host = ?", (host,))
-            db.executemany(_PUT_LAUNCH, values)
-
-        await self._write(rebuild)
+        await self._put(_PUT_LAUNCH, values, before=("DELETE FROM launches WHERE host = ?", host))
 
     async def launches(self, *, host: str | None = None, limit: int = 500) -> tuple[StoredLaunch, ...]:
         rows = await self._read(
@@ -115,11 +109,7 @@ class SqliteStore:
             for s in samples
         ]  # fmt: skip
 
-        def replace(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM phase_samples WHERE launch_id = ?", (launch_id,))
-            db.executemany(_PUT_SAMPLE, values)
-
-        await self._write(replace)
+        await self._put(_PUT_SAMPLE, values, before=("DELETE FROM phase_samples WHERE launch_id = ?", launch_id))
 
     async def samples(self, *, engine: str, limit: int = 5000) -> tuple[PhaseSample, ...]:
         rows = await self._read(
@@ -136,7 +126,7 @@ class SqliteStore:
 
     async def put_records(self, rows: Iterable[StoredRecord]) -> None:
         values = [(r.kind, r.record_id, r.launch_id, r.at_s, _json(r.body)) for r in rows]
-        await self._write(lambda db: db.executemany(_PUT_RECORD, values))
+        await self._put(_PUT_RECORD, values)
 
     async def records(self, kind: str, *, launch_id: str | None = None, limit: int = 10000) -> tuple[StoredRecord, ...]:
         rows = await self._read(
@@ -148,20 +138,26 @@ class SqliteStore:
 
     async def drop_records(self, kind: str, record_ids: Sequence[str]) -> int:
         wanted = [(kind, record_id) for record_id in record_ids]
+        return await self._put("DELETE FROM records WHERE kind = ? AND record_id = ?", wanted)
 
-        def drop(db: sqlite3.Connection) -> int:
-            return db.executemany("DELETE FROM records WHERE kind = ? AND record_id = ?", wanted).rowcount
+    async def _put(
+        self, sql: str, values: Sequence[tuple[object, ...]], *, before: tuple[str, str] | None = None
+    ) -> int:
+        """Runs `before` (a statement and its one value) and then `sql` for each of `values`, in one transaction.
 
-        return await self._write(drop)
+        The number of rows that `sql` touched comes back, never a cursor: one that is freed in another thread resets
+        a cached statement that may be running there ("bad parameter or other API misuse", CPython 3.11).
+        """
 
-    async def _write(self, change: Callable[[sqlite3.Connection], T]) -> T:
-        def transaction() -> T:
+        def transaction() -> int:
             with self._turn:
                 db = self._connection
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     try:
-                        result = change(db)
+                        if before is not None:
+                            db.execute(before[0], before[1:])
+                        touched = db.executemany(sql, values).rowcount
                         db.execute("COMMIT")
                     except BaseException:
                         if db.in_transaction:
@@ -169,7 +165,7 @@ class SqliteStore:
                         raise
                 except sqlite3.Error as error:
                     raise _told(error, self._path) from error
-                return result
+                return touched
 
         return await asyncio.to_thread(transaction)
 

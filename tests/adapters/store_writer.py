@@ -16,7 +16,7 @@ from specconsole.core.records import StoredRecord
 
 async def main(path: Path, name: str, mode: Literal["wal", "delete"]) -> None:
     store = await SqliteStore.open(path, journal_mode=mode)
-    number = len(await store.records("note", launch_id=name))
+    number = len(await store.records("note", launch_id=name, limit=10**9))
     while True:
         batch = [StoredRecord("note", f"{name}-{number}-{i}", float(number), {"x": "y" * 200}, name) for i in range(8)]
         await store.put_records(batch)

@@ -108,6 +108,16 @@ async def test_two_consoles_write_at_once(tmp_path: Path, mode: sqlite_store.Jou
     await other.aclose()
 
 
+async def test_many_calls_from_many_threads(store: SqliteStore) -> None:
+    async def use(name: int) -> None:
+        for index in range(60):
+            await store.put_records([StoredRecord("note", f"{name}-{index}", float(index), {})])
+            await store.records("note", limit=2)
+
+    await asyncio.gather(*(use(name) for name in range(20)))
+    assert len(await store.records("note")) == 1200
+
+
 async def test_a_cancelled_call_neither_breaks_nor_half_does_it(store: SqliteStore) -> None:
     call = asyncio.ensure_future(
         store.put_records([StoredRecord("note", str(i), float(i), {"x": "y" * 500}) for i in range(3000)])
