@@ -10,6 +10,7 @@ import pytest
 
 from specconsole.adapters.local import LocalTransport
 from specconsole.ports import Transport
+from tests.support.fixtures_ssh import ssh_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,24 @@ class Host:
     folder: Path
     """An empty folder on the host that the account may write in."""
     as_root: bool
+    holds_deleted: bool = True
+    """Whether an open handle keeps a deleted file readable; commands instead of SFTP can't."""
 
 
-TRANSPORTS = ("local",)
+TRANSPORTS = ("local", "ssh-root", "ssh-user", "ssh-no-sftp")
+"""The SSH ones are explained in fixtures_ssh.ssh_host."""
 
 
 @pytest.fixture(params=TRANSPORTS)
 async def host(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Host]:
     """One host per implementation, closed after the test."""
-    folder = tmp_path / "on the host"
-    folder.mkdir()
-    transport = LocalTransport()
-    try:
-        yield Host(transport, folder, as_root=True)
-    finally:
-        await transport.aclose()
+    if request.param == "local":
+        folder = tmp_path / "on the host"
+        folder.mkdir()
+        yield Host(LocalTransport(), folder, as_root=True)
+        return
+    async with ssh_host(request, request.param.removeprefix("ssh-")) as (link, folder, account):
+        yield Host(link, folder, as_root=account == "root", holds_deleted=request.param != "ssh-no-sftp")
 
 
 @pytest.fixture

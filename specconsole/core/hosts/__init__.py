@@ -1,0 +1,1 @@
+"""Hosts: their names, what they say about themselves, how to try them again, and what already runs on them."""
