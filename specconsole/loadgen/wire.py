@@ -119,7 +119,11 @@ class Exchange:
                 self._fail("bad-response", "no chunk size where one must be")
                 return
             if size == 0:
-                self.state = "done"
+                # Trailers may follow; the empty line ends it all, and may come in a piece of its own.
+                if data.find(b"\r\n\r\n", line_end) >= 0:
+                    self.state = "done"
+                else:
+                    self._partial, self._skip = data[position:], 0
                 return
             position = line_end + size + 4
         self._skip = position - size_of

@@ -64,7 +64,15 @@ async def serve_stream(writer: asyncio.StreamWriter, plan: dict[str, Any]) -> bo
         writer.write(chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
         return True
     usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": sent}}
-    writer.write(chunk(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n") + b"0\r\n\r\n")
+    writer.write(chunk(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n"))
+    if plan.get("split"):
+        # The end mark in pieces too, as llama.cpp's server sends it: a kept connection must not keep a rest of it.
+        for piece in (b"0", b"\r\n", b"\r", b"\n"):
+            await writer.drain()
+            await asyncio.sleep(0.001)
+            writer.write(piece)
+    else:
+        writer.write(b"0\r\n\r\n")
     return True
 
 
