@@ -54,14 +54,19 @@ class LogIntake:
         self._spool: Spool | None = None
         self._lock_fd = -1
         self._dirty_since_s: float | None = None
-        self.reader = Reader(engine=engine)
+        self._reader: Reader | None = None
         self.final = False
         """True when the log was read to the end of a launch that is over: nothing will come any more."""
 
     def use_history(self, key: StartKey | None, history: History | None) -> None:
         """What earlier starts took, for the estimates; only before `open`."""
         self._key, self._history = key, history
-        self.reader = Reader(engine=self._engine, key=key, history=history)
+
+    @property
+    def reader(self) -> Reader:
+        """Only after `open` (its dialects are looked up on the disk, in a thread)."""
+        assert self._reader is not None
+        return self._reader
 
     @property
     def spool(self) -> Spool | None:
@@ -81,6 +86,7 @@ class LogIntake:
         self._folder = self._own_folder(self._folder)
         spool = self._spool = Spool(self._folder)
         saved = self._load()
+        self._reader = self._new_reader()
         if saved is None:
             spool.truncate(0)
             return Place()
@@ -92,8 +98,8 @@ class LogIntake:
         spool.truncate(size) if size < spool.size_bytes else None
         self.final = bool(saved.get("final"))
         try:
-            self.reader = Reader.resume(saved["reader"], key=self._key, history=self._history)
-            whole = self.reader.offset >= size
+            self._reader = Reader.resume(saved["reader"], key=self._key, history=self._history)
+            whole = self._reader.offset >= size
         except (KeyError, ValueError, TypeError, AttributeError):
             whole = False
         if not whole:
@@ -130,10 +136,13 @@ class LogIntake:
         fits = isinstance(data, dict) and data.get("schema") == _SCHEMA and data.get("path") == self._path
         return data if fits else None
 
+    def _new_reader(self) -> Reader:
+        return Reader(engine=self._engine, key=self._key, history=self._history)
+
     def _read_again(self, spool: Spool) -> None:
-        self.reader = Reader(engine=self._engine, key=self._key, history=self._history)
+        self._reader = self._new_reader()
         for _, block in spool.blocks(0):
-            self.reader.feed(block)
+            self._reader.feed(block)
 
     async def advance(self) -> bool:
         """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow."""
@@ -204,6 +213,10 @@ class LogIntake:
                 await self._follower.aclose()
             if self._spool is not None:
                 self._spool.close()
-            if self._lock_fd >= 0:
-                os.close(self._lock_fd)
-                self._lock_fd = -1
+            self.unlock()
+
+    def unlock(self) -> None:
+        """Lets another console have the spool; what a killed one's system does for it."""
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1

@@ -16,6 +16,7 @@ from specconsole.adapters.local import LocalTransport
 from specconsole.adapters.system_clock import SystemClock
 from specconsole.core.hardware.gpu_owners import KnownLaunch
 from specconsole.core.views.host import HostView
+from specconsole.services import host_sampler
 from specconsole.services.board import Board
 from specconsole.services.host_sampler import HostSampler, look_once
 from tests.support.fixtures_gpus import FakeGpus
@@ -127,3 +128,18 @@ async def test_one_look(fake_gpus: FakeGpus) -> None:
 
 async def _none(self: HostHardware, transport: object) -> str:
     return "no GPU on this host"
+
+
+async def test_memory_that_moves_asks_for_the_processes(fake_gpus: FakeGpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_sampler, "_MOVING_S", 0.2)
+    board = Board()
+    async with sampling(board):
+        await until(lambda: (v := view(board)) and v.gpu_driver and v.shm_total_bytes)
+        app = ["GPU-fake-1", os.getpid(), "python", 69632]
+        fake_gpus.set(gpus=[{"index": 0}, {"index": 1, "memory.used": 69636}], apps=[app])
+        await until(lambda: (v := view(board)) and v.gpus[1].processes)
+        fake_gpus.set(gpus=[{"index": 0}, {"index": 1, "memory.used": 4}], apps=[])
+        await until(lambda: (v := view(board)) and not v.gpus[1].processes)
+        looks = len([call for call in fake_gpus.calls() if "compute-apps" in call])
+        await until(lambda: (v := view(board)) and v.gpus[1].util_pct == 0)
+        assert looks <= 6  # not once a tick

@@ -20,9 +20,21 @@ _SETTING = re.compile(
 )
 _HARMLESS = (b"None", b"null", b"True", b"False", b"none")
 # The longest run that is held back while it may still grow into a secret.
-_HOLD_BYTES = 512
+_HOLD_BYTES = 4096
+
+
+def _begun(word: str) -> str:
+    """A pattern for every beginning of `word`, itself included: `a(?:b(?:c)?)?`."""
+    head = "[_-]" if word[0] == "_" else re.escape(word[0])
+    return head if len(word) == 1 else f"{head}(?:{_begun(word[1:])})?"
+
+
+_VALUE = r"""[^\s"',)\]}]*"""
+# Ends of a piece that the next bytes may turn into one of the two patterns above.
 _MAY_GROW = re.compile(
-    rb"(?i)(?:\b(?:hf_|sk-|gh[pousr]_|AKIA)[A-Za-z0-9_-]*|(?:api[_-]key|bearer)[\"']?[=:\s]*\s*\[?[\"']?[^\s\"',)\]}]*)\Z"
+    rf"""\b(?:(?:hf_|sk-|gh[pousr]_|AKIA)[A-Za-z0-9_-]*|{_begun("hf_")}|{_begun("sk-")}|{_begun("ghp_")}|gh[ousr]|{_begun("AKIA")})\Z"""
+    rf"""|(?i:{_begun("api_key")}|api[_-]key(?:["']?(?:[=:]|\s)?\s*\[?["']?{_VALUE}))\Z"""
+    rf"""|(?i:{_begun("authorization:")}|authorization:\s*(?:{_begun("bearer")})?|authorization:\s*bearer\s+{_VALUE})\Z""".encode()
 )
 
 
@@ -33,24 +45,35 @@ class Masker:
         # Very short values would hide half the log.
         self._values = sorted({v.encode() for v in values if len(v) >= 6}, key=len, reverse=True)
         self._held = b""
+        self._last = b""
+        """The byte before `_held`: it decides whether a word begins there."""
 
     def feed(self, data: bytes) -> bytes:
         """Bytes that are safe to keep now; the rest comes with the next call."""
-        text = self._held + data
+        front = len(self._last)
+        text = self._last + self._held + data
         keep = len(text) - self._unsafe_tail(text)
         # A secret that is whole and reaches into what is held back must not be cut in two.
         spans = self._spans(text) if keep < len(text) else []
         for start, end in sorted(spans, reverse=True):
             if start < keep < end:
                 keep = start
+        return self._release(text, front, max(front, keep))
+
+    def _release(self, text: bytes, front: int, keep: int) -> bytes:
         self._held = text[keep:]
-        return self._mask(text[:keep])
+        out = self._mask(text[:keep])[front:]
+        self._last = text[keep - 1 : keep]
+        return out
 
     def flush(self) -> bytes:
         """What is still held back, for a log that has ended: what began like a secret is hidden whole."""
-        rest, self._held = self._held, b""
-        hidden = self._unsafe_tail(rest)
-        return self._mask(rest[: len(rest) - hidden]) + b"*" * hidden
+        front = len(self._last)
+        text = self._last + self._held
+        hidden = min(self._unsafe_secret(text), len(self._held))
+        out = self._release(text, front, len(text) - hidden)
+        self._held = b""
+        return out + b"*" * hidden
 
     @property
     def held_bytes(self) -> int:
@@ -68,6 +91,12 @@ class Masker:
         if match := _MAY_GROW.search(tail):
             hold = max(hold, len(tail) - match.start())
         return hold
+
+    def _unsafe_secret(self, text: bytes) -> int:
+        """Bytes at the end that began like a secret, and not only like the word before one."""
+        tail = text[-_HOLD_BYTES:]
+        sizes = [size for value in self._values for size in range(6, len(value)) if tail.endswith(value[:size])]
+        return max(sizes, default=0)
 
     def _spans(self, text: bytes) -> list[tuple[int, int]]:
         found = [match.span() for pattern in _patterns(text) for match in pattern.finditer(text)]

@@ -108,8 +108,8 @@ class Reader:
         state = self._state
         state.size_bytes += lost_bytes or 0
         state.basis = "tail"
+        state.lf_lines += 1 if state.open_line or state.split.pending or state.split.cr_held else 0
         state.split = Splitter()
-        state.lf_lines += 1 if state.open_line else 0
         state.open_line = False
 
     def _block(self, block: bytes, at_s: float | None) -> None:
@@ -129,7 +129,8 @@ class Reader:
         pipeline, first_no = state.pipeline, state.lf_lines + 1
         lines = block.split(b"\n")
         kinds = self._prefilter.kinds(block)
-        chosen = self._prefilter.marked(lines, kinds)
+        picked = self._prefilter.pick(lines, kinds)
+        chosen = picked.indexes
         done, following = 0, 0
         while True:
             no = first_no + done
@@ -141,15 +142,16 @@ class Reader:
                     following += 1
                 index = chosen[following] if following < len(chosen) else len(lines)
             if index >= len(lines):
-                return self._leave(lines, len(lines), first_no)
-            if kinds[index] != STEADY or not self._steady_line(lines[index], first_no + index, at_s):
+                return self._leave(lines, len(lines), len(block))
+            brief = index in picked.brief
+            if kinds[index] < STEADY or not self._steady_line(lines[index], first_no + index, at_s, brief):
                 self._line(lines[index], first_no + index, at_s)
             if pipeline.fresh_trouble:
                 pipeline.fresh_trouble = False
                 self._keep_before(lines, index, first_no)
             done = index + 1
             if pipeline.settled != self._settled:
-                return self._leave(lines, done, first_no)
+                return self._leave(lines, done, len(block))
 
     def _keep_before(self, lines: list[bytes], index: int, first_no: int) -> None:
         """Remembers what stood before a line that states a failure; the first ones and the latest ones."""
@@ -163,7 +165,7 @@ class Reader:
         texts = (clean(raw)[:300] for raw in earlier[-_CONTEXT_LINES:])
         kept[str(first_no + index)] = [text for text in texts if text]
 
-    def _leave(self, lines: list[bytes], count: int, first_no: int) -> int:
+    def _leave(self, lines: list[bytes], count: int, size: int) -> int:
         """Accounts for `count` lines that are done; how many bytes of the block they were."""
         state = self._state
         whole = count == len(lines)
@@ -172,14 +174,14 @@ class Reader:
             state.tail = [*state.tail, *map(_last_segment, ended[-_TAIL_LINES:])][-_TAIL_LINES:]
         state.lf_lines += len(ended)
         state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
-        return sum(map(len, lines[:count])) + count - (1 if whole else 0)
+        return size if whole else sum(map(len, ended)) + count
 
-    def _steady_line(self, raw: bytes, no: int, at_s: float | None) -> bool:
+    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: bool) -> bool:
         """A decode or prefill line on the short way; False when it needs the long one."""
         pipeline = self._state.pipeline
         if pipeline.failures_open():
             return False
-        found = self._prefilter.read_steady(raw)
+        found = self._prefilter.read_steady(raw, brief)
         if found is None:
             return False
         stamp_s = pipeline.clock.read(found.stamp_source, found.stamp)

@@ -1,0 +1,154 @@
+"""From a file on a host to spool, reading and checkpoint; the witness is the file and one straight reading of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from specconsole.adapters.local import LocalTransport
+from specconsole.core.reading.model import Reading
+from specconsole.core.reading.reading import read_bytes
+from specconsole.services.log_intake import LogIntake
+from tests.support.fake_clock import FakeClock
+
+LOG = Path(__file__).parent / "data" / "sglang-start.log"
+SECRET = "a-secret-of-some-length"
+
+
+def intake(path: Path, folder: Path, clock: FakeClock, **more: object) -> LogIntake:
+    return LogIntake(LocalTransport(), str(path), folder, clock, **more)  # type: ignore[arg-type]  # test's shorthand
+
+
+async def straight(data: bytes) -> Reading:
+    return await asyncio.to_thread(read_bytes, data)
+
+
+async def read_all(one: LogIntake) -> None:
+    for _ in range(3):
+        while await one.advance():
+            pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_console_killed_anywhere_reads_the_same_as_one_that_lived(
+    tmp_path: Path, fake_clock: FakeClock, seed: int
+) -> None:
+    """Ten consoles, each dropped without a goodbye; the log grows all the while."""
+    data = LOG.read_bytes()
+    rng = random.Random(seed)
+    path, folder = tmp_path / "server.log", tmp_path / "spool"
+    path.touch()
+    written = 0
+    for _ in range(10):
+        one = intake(path, folder, fake_clock)
+        await one.open()
+        for _ in range(rng.randrange(1, 4)):
+            step = rng.randrange(1, len(data) // 20)
+            with path.open("ab") as file:
+                file.write(data[written : written + step])
+            written += step
+            await one.advance()
+            if rng.random() < 0.5:
+                await fake_clock.advance(1.5)
+                await one.advance()
+        # kill -9: the descriptors close, nothing else happens.
+        assert one.spool is not None
+        one.spool.close()
+        one.unlock()
+    with path.open("ab") as file:
+        file.write(data[written:])
+    last = intake(path, folder, fake_clock)
+    await last.open()
+    await read_all(last)
+    await last.drain()
+    assert last.spool is not None
+    assert last.spool.path.read_bytes() == data == path.read_bytes()
+    assert last.spool.marks == ()
+    got, want = last.reader.reading(None), await straight(data)
+    assert got.to_json() == want.to_json()
+    await last.close()
+
+
+async def test_secrets_reach_no_file_of_ours(tmp_path: Path, fake_clock: FakeClock) -> None:
+    path, folder = tmp_path / "server.log", tmp_path / "spool"
+    text = b"begin " + SECRET.encode() + b" end\n"
+    one = intake(path, folder, fake_clock, secrets=[SECRET])
+    await one.open()
+    for at in range(len(text)):
+        path.write_bytes(text[: at + 1])
+        await one.advance()
+    await one.drain()
+    await one.close()
+    kept = [file for file in folder.rglob("*") if file.is_file()]
+    assert len(kept) >= 2
+    for file in kept:
+        assert SECRET.encode() not in file.read_bytes()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (folder / "log").read_bytes() == b"begin " + b"*" * len(SECRET) + b" end\n"
+
+
+async def test_a_lost_or_torn_checkpoint_costs_time_and_nothing_else(tmp_path: Path, fake_clock: FakeClock) -> None:
+    data = LOG.read_bytes()
+    path, folder = tmp_path / "server.log", tmp_path / "spool"
+    path.write_bytes(data)
+    for damage in ("none", "torn", "foreign", "no-reader", "no-spool"):
+        one = intake(path, folder, fake_clock)
+        await one.open()
+        await read_all(one)
+        await one.drain()
+        assert one.spool is not None
+        assert one.spool.path.read_bytes() == data, damage
+        assert one.reader.reading(None).to_json() == (await straight(data)).to_json(), damage
+        await one.close()
+        checkpoint = folder / "checkpoint.json"
+        shape = json.loads(checkpoint.read_text())
+        match damage:
+            case "none":
+                checkpoint.write_text(checkpoint.read_text()[:100])
+            case "torn":
+                checkpoint.write_text(json.dumps({**shape, "schema": 99}))
+            case "foreign":
+                checkpoint.write_text(json.dumps({**shape, "reader": {"what": "is this"}}))
+            case "no-reader":
+                (folder / "log").write_bytes(b"")
+            case _:
+                pass
+
+
+async def test_two_consoles_of_one_machine_keep_a_spool_each(tmp_path: Path, fake_clock: FakeClock) -> None:
+    path, folder = tmp_path / "server.log", tmp_path / "spool"
+    path.write_bytes(b"one\ntwo\n")
+    first, second = intake(path, folder, fake_clock), intake(path, folder, fake_clock)
+    await first.open()
+    await second.open()
+    await asyncio.gather(read_all(first), read_all(second))
+    assert first.spool is not None
+    assert second.spool is not None
+    assert first.spool.path != second.spool.path
+    assert first.spool.path.read_bytes() == second.spool.path.read_bytes() == b"one\ntwo\n"
+    await first.close()
+    await second.close()
+
+
+async def test_a_rotation_is_marked_and_the_reading_says_tail(tmp_path: Path, fake_clock: FakeClock) -> None:
+    path, folder = tmp_path / "server.log", tmp_path / "spool"
+    path.write_bytes(b"before, and no end of line")
+    one = intake(path, folder, fake_clock)
+    await one.open()
+    await read_all(one)
+    path.write_bytes(b"")
+    await read_all(one)
+    with path.open("ab") as file:
+        file.write(b"after\n")
+    await read_all(one)
+    assert one.spool is not None
+    assert [(mark.kind, mark.lost_bytes) for mark in one.spool.marks] == [("truncated", None)]
+    assert one.spool.lines(0, 9) == ["before, and no end of line", "after"]
+    reading = one.reader.reading(None)
+    assert (reading.basis, reading.lines) == ("tail", 2)
+    await one.close()
