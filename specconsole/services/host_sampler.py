@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
-from specconsole.core.hardware.gpu import GpuToolError
+from specconsole.core.hardware.gpu import GpuTick, GpuToolError
 from specconsole.core.hardware.gpu_owners import OWNERS_SH, KnownLaunch, Owners, parse_owners
 from specconsole.core.hardware.host_picture import SHM, HostPicture
 from specconsole.core.hardware.kernel_log import KERNEL_LOG_SH, parse_kernel_log
@@ -24,8 +24,11 @@ from specconsole.ports import Clock, GpuProbe, HardwareTools, HostProbe, Transpo
 from specconsole.services.board import Board
 
 HOST_EVERY_S = 2
-_PROCESSES_S = 10.0
-_FILESYSTEMS_S = 15.0
+_PROCESSES_S = 30.0
+"""While nothing moves; a change of memory in the stream asks at once, at most every `_MOVING_S`."""
+_MOVING_S = 5.0
+_MOVED_BYTES = 256 << 20
+_FILESYSTEMS_S = 30.0
 _FAULTS_S = 60.0
 _FACTS_S = 300.0
 _SILENT_S = 10.0
@@ -54,6 +57,9 @@ class HostSampler:
         self._paths: list[str] = []
         self._look = asyncio.Event()
         self._lost: set[str] = set()
+        self._memory_then: dict[str, int | None] = {}
+        self._looked_s = float("-inf")
+        self._gap_s = _MOVING_S
         self.picture = HostPicture()
 
     @property
@@ -122,8 +128,19 @@ class HostSampler:
             async for tick in ticks:
                 pace.well()
                 self.picture.gpu_note = ""
-                self.picture.gpus.saw_tick(tick, self._clock.monotonic_s())
+                now_s = self._clock.monotonic_s()
+                self.picture.gpus.saw_tick(tick, now_s)
+                if now_s - self._looked_s >= self._gap_s and self._memory_moved(tick):
+                    self.look_now()
                 self._publish()
+
+    def _memory_moved(self, tick: GpuTick) -> bool:
+        """Whether a process came, went, grew or shrank since the last look at them."""
+        now = {gpu.uuid: gpu.memory_used_bytes for gpu in tick.gpus}
+        return now.keys() != self._memory_then.keys() or any(
+            used is not None and (then := self._memory_then[uuid]) is not None and abs(used - then) >= _MOVED_BYTES
+            for uuid, used in now.items()
+        )
 
     async def _slow_loop(self, probe: GpuProbe | None) -> None:
         """Short looks one after the other, so that they never take more than one channel."""
@@ -176,7 +193,11 @@ class HostSampler:
         return pause
 
     async def _processes(self, probe: GpuProbe) -> None:
+        began_s = self._looked_s = self._clock.monotonic_s()
+        self._gap_s = 10 * _PROCESSES_S  # for a look that fails
+        self._memory_then = self.picture.gpus.memory_used()
         processes = await probe.processes()
+        self._gap_s = max(_MOVING_S, 20 * (self._clock.monotonic_s() - began_s))
         pids = sorted({process.pid for process in processes if process.pid is not None})[:_MOST_PIDS]
         self.picture.gpus.saw_processes(processes, await ask_owners(self._transport, pids))
 

@@ -81,9 +81,8 @@ def memory_changes(before: MemorySnapshot, after: MemorySnapshot, least_bytes: i
             continue
         change = gpu.used_bytes - old.used_bytes
         if abs(change) >= least_bytes:
-            lines.append(
-                f"GPU {gpu.index}: {old.used_bytes / _GIB:.1f} -> {gpu.used_bytes / _GIB:.1f} GiB ({change / _GIB:+.1f})"
-            )
+            was, now = old.used_bytes / _GIB, gpu.used_bytes / _GIB
+            lines.append(f"GPU {gpu.index}: {was:.1f} -> {now:.1f} GiB ({change / _GIB:+.1f})")
     gone = set(earlier) - {gpu.uuid for gpu in after.gpus}
     return (*lines, *(f"GPU {earlier[uuid].index}: no longer listed" for uuid in sorted(gone)))
 

@@ -80,6 +80,10 @@ class GpuPicture:
         for uuid, track in self._tracks.items():
             track.present = uuid in listed
 
+    def memory_used(self) -> dict[str, int | None]:
+        """Bytes in use by GPU, as of the last tick, for the GPUs that it listed."""
+        return {uuid: track.sample.memory_used_bytes for uuid, track in self._tracks.items() if track.present}
+
     def saw_lost(self, bus_id: str) -> None:
         """The tool says that the GPU at this address does not answer."""
         for track in self._tracks.values():
