@@ -226,6 +226,8 @@ class Failures:
             for known in self.candidates:
                 if known.taken_back_no and line.no - known.line_no <= REVIVAL_LINES:
                     known.taken_back_no = 0
+        elif OPENING in line.text:
+            return  # it opens a traceback: a cause printed behind the messenger, not another messenger
         self.messenger = line.whole or line.text
 
     def _after_stop(self, line: Line) -> bool:

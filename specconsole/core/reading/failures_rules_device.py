@@ -10,12 +10,14 @@ DEVICE_RULES: tuple[Rule, ...] = (
     rule("gpu-hardware", "fallen off the bus"),
     # `RuntimeError: CUDA error: uncorrectable ECC error encountered` / `cudaErrorECCUncorrectable`; `uncorrectable
     # NVLink error`
-    rule("gpu-hardware", "uncorrectable", r"uncorrectable (?:ECC|NVLink|memory) error"),
+    rule("gpu-hardware", "uncorrectable", r"uncorrectable (?:ECC|NVLink|memory|hardware) error"),
     rule("gpu-hardware", "ECCUncorrectable"),
     # ROCm: `HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016`
     rule("gpu-hardware", "HSA_STATUS_ERROR", r"HSA_STATUS_ERROR(?!_OUT_OF_RESOURCES)"),
     rule("gpu-hardware", "resulted in a hardware exception"),
     rule("gpu-oom", "HSA_STATUS_ERROR_OUT_OF_RESOURCES"),
+    # ROCm: `HW Exception by GPU node-1 (Agent handle: 0x...) reason :GPU Hang`
+    rule("gpu-hardware", "HW Exception by GPU node"),
     # `Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error`
     rule("gpu-hardware", "Unable to determine the device handle for GPU"),
     # `torch.AcceleratorError: CUDA error: no kernel image is available for execution on the device`
@@ -149,7 +151,9 @@ DEVICE_RULES: tuple[Rule, ...] = (
     rule("collective-failure", "DistBackendError", r"DistBackendError", tier=CONSEQUENCE, alone="suspect"),
     rule("collective-failure", "CCL error", r"\b[NRH]CCL error\b", tier=CONSEQUENCE),
     # Ascend: `RuntimeError: createHCCLComm:...HCCL function error: HcclGetRootInfo, error code is 6`
+    # or `InnerRunOpApi:... OPS function error: HcclAllreduce, error code is 6`: EI0006 behind it says more
     rule("collective-failure", "HCCL function error"),
+    rule("collective-failure", "function error: Hccl", tier=CONSEQUENCE),
     rule(
         "collective-failure",
         "nccl",

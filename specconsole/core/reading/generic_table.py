@@ -41,6 +41,8 @@ class TableDialect:
     """Texts that only this engine prints."""
     hints: tuple[str, ...] = ()
     """Texts that speak for the engine without proving it."""
+    shapes: tuple[str, ...] = ()
+    """Patterns that only this engine's lines match; each must hold one of the literals."""
     tags: tuple[str, ...] = ()
     """Beginnings of the names that only this engine's processes carry in front of their lines."""
     literals: tuple[bytes, ...] = field(default=())
@@ -56,6 +58,8 @@ class TableDialect:
         if line.rank is not None and self.tags and line.rank.startswith(self.tags):
             return 3
         if any(text in line.text for text in self.sure):
+            return 3
+        if any(re.match(shape, line.text) for shape in self.shapes):
             return 3
         return 1 if any(text in line.text for text in self.hints) else 0
 

@@ -155,8 +155,11 @@ DIALECT = TableDialect(
         "ggml_backend",
         "cmn  common_param",
         "main: server is listening",
+        "main: HTTP server is listening",
+        "system_info: n_threads",
         "LLAMA_ARG_",
         "load_model: loading model",
     ),
+    shapes=(r"build: \d+ \(\w+\) with ",),
     hints=("ggml_", "gguf", "GGUF", "while handling argument"),
 )

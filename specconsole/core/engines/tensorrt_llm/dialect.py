@@ -40,8 +40,8 @@ _ROWS: tuple[Row, ...] = (
     # `Max tokens in paged KV cache: 38144. Allocating 4999610368 bytes.` / `Allocated 4.66 GiB for max tokens in
     # paged KV cache (38144).`
     row("paged KV cache", r"(?:Max|max) tokens in paged KV cache", Enter("kv-cache")),
-    # `[Autotuner] Autotuning process starts ...` / `Run autotuning warmup for batch size=1` (model_engine.py)
-    row("utotun", r"Autotuning process starts|autotuning warmup", Enter("compile")),
+    # `[Autotuner] Autotuning process starts ...` / `Running autotuner warmup...` (model_engine.py)
+    row("utotun", r"Autotuning process starts|autotun(?:ing|er) warmup", Enter("compile")),
     row("Autotuning process ends", r"Autotuning process ends", Leave("compile")),
     # `Creating CUDA graph instances for 11 batch sizes.` / `Run generation-only CUDA graph warmup for batch
     # size=64, draft_len=3`

@@ -109,8 +109,15 @@ START_ROWS: tuple[Row, ...] = (
     # `Loading weights took 2.00 seconds` (default_loader.py:501; once for the target, once for the draft)
     row("Loading weights took", r"^Loading weights took ([\d.]+) seconds", make=_leave("weights")),
     # `Model loading took 15.0 GiB memory and 12.345678 seconds` (0.10: `Model loading took 14.98 GiB and 5.1
-    # seconds`)
-    row("odel loading took", r"odel loading took .*? and ([\d.]+) seconds", make=_leave("weights")),
+    # seconds`):
+    # all models are in, the profiling run begins
+    row(
+        "odel loading took",
+        r"odel loading took .*? and ([\d.]+) seconds",
+        make=lambda m: (Leave("weights", seconds=number(m[1])), Enter("kv-cache", stay=True)),
+    ),
+    # `Loading model weights took 14.9888 GB` (V0 to 0.6; once a model)
+    row("Loading model weights took", r"^Loading model weights took", Leave("weights")),
     # `model weights take 14.99GiB; non_torch_memory takes ...` (V0 worker.py); `Memory profiling takes 5.42 seconds`
     row("Memory profiling takes", r"Memory profiling takes", Enter("kv-cache")),
     # `# GPU blocks: 27839, # CPU blocks: 2340` (V0 executor; later `# cuda blocks:`, `# rocm blocks:`, `# npu
@@ -141,6 +148,12 @@ START_ROWS: tuple[Row, ...] = (
     # `saved AOT compiled function to /...` (decorators.py:743); `Initial profiling/warmup run took 16.88 s`
     # (monitor.py:91)
     row("AOT compiled function", r"saved AOT compiled function to", Enter("compile", stay=True)),
+    # `flashinfer.jit: [Autotuner]: Autotuning process starts ...` (flashinfer under vLLM 0.14 on)
+    row("Autotuning process", r"Autotuning process starts", Enter("compile", stay=True)),
+    # `Warming up Qwen Triton kernels for model_type=...` (qwen_triton_warmup.py, 0.2x)
+    row("Warming up", r"^Warming up .*kernels", Enter("compile", stay=True)),
+    # `[aiter] start build [module_fmha_v3_varlen_fwd] under /opt/aiter/jit/build/...` (ROCm)
+    row("start build [", r"start build \[\w+\]", Enter("compile", stay=True)),
     # `JIT kernel warmup starting.` (0.32 kernel warm-up); `Running FlashInfer autotune with ...`
     row("JIT kernel warmup", r"JIT kernel warmup starting", Enter("compile")),
     row("JIT kernel warmup finished", r"JIT kernel warmup finished in ([\d.]+)", make=_leave("compile")),
@@ -150,6 +163,8 @@ START_ROWS: tuple[Row, ...] = (
         r"^Capturing (?:the model for CUDA ?graphs|cudagraphs for decoding)",
         Enter("graph-capture", "target"),
     ),
+    # `Capturing model for speculator...` (speculator.py:151, V2 runner)
+    row("Capturing model for speculator", r"^Capturing model for speculator", Enter("graph-capture", "draft")),
     # `Graph capturing finished in 21 secs, took 0.93 GiB` (gpu_model_runner.py; NPU model_runner_v1.py the same)
     row("Graph capturing finished", r"Graph capturing finished in ([\d.]+) secs", make=_leave("graph-capture")),
     # `init engine (profile, create kv cache, warmup model) took 0.44 s` (core.py:402; older `... took 44.0 seconds`)
