@@ -31,7 +31,7 @@ from specconsole.demo.vocabulary import (
     build_vocabulary,
 )
 
-Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32] | NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +95,43 @@ def successor_tables(vocabulary: Vocabulary, shape: ModelShape) -> tuple[NDArray
 
 
 def build_tensors(
-    shape: ModelShape, embedding: Matrix, successor: NDArray[np.int64], *, seed: int
+    shape: ModelShape, embedding: NDArray[np.float32], successor: NDArray[np.int64], *, seed: int
 ) -> dict[str, Matrix]:
-    """All tensors by their GGUF names."""
+    """All tensors by their GGUF names, matrices in half precision."""
     random = np.random.default_rng(seed)
     hidden, inner = shape.hidden, 2 * shape.hidden
 
-    def noise(rows: int, columns: int, scale: float) -> Matrix:
+    def noise(rows: int, columns: int, scale: float) -> NDArray[np.float32]:
         return random.standard_normal((rows, columns), dtype=np.float32) * np.float32(scale)
 
     output = noise(len(embedding), hidden, 0.02)
     np.add.at(output, successor, embedding * np.float32(shape.sharpness / math.sqrt(hidden)))
     unit = np.ones(hidden, np.float32)
-    tensors = {"token_embd.weight": embedding, "output_norm.weight": unit, "output.weight": output}
     even, small = 1 / math.sqrt(hidden), 0.05 / math.sqrt(hidden)
+    # Every layer has the same weights: drawing and halving them once is most of the time saved in a large model.
+    block: dict[str, Matrix] = {
+        "attn_norm": unit,
+        "ffn_norm": unit,
+        "attn_q": half(noise(hidden, hidden, even)),
+        "attn_k": half(noise(hidden, hidden, even)),
+        "attn_v": half(noise(hidden, hidden, even)),
+        "attn_output": half(noise(hidden, hidden, small)),
+        "ffn_gate": half(noise(inner, hidden, even)),
+        "ffn_up": half(noise(inner, hidden, even)),
+        "ffn_down": half(noise(hidden, inner, small)),
+    }
+    tensors: dict[str, Matrix] = {
+        "token_embd.weight": half(embedding),
+        "output_norm.weight": unit,
+        "output.weight": half(output),
+    }
     for layer in range(shape.layers):
-        block = f"blk.{layer}."
-        tensors[block + "attn_norm.weight"] = unit
-        tensors[block + "ffn_norm.weight"] = unit
-        for part in ("attn_q", "attn_k", "attn_v"):
-            tensors[f"{block}{part}.weight"] = noise(hidden, hidden, even)
-        tensors[block + "attn_output.weight"] = noise(hidden, hidden, small)
-        tensors[block + "ffn_gate.weight"] = noise(inner, hidden, even)
-        tensors[block + "ffn_up.weight"] = noise(inner, hidden, even)
-        tensors[block + "ffn_down.weight"] = noise(hidden, inner, small)
+        tensors |= {f"blk.{layer}.{name}.weight": values for name, values in block.items()}
     return tensors
+
+
+def half(values: NDArray[np.float32]) -> NDArray[np.float16]:
+    return values.astype(np.float16)
 
 
 def write_gguf(path: Path, name: str, shape: ModelShape, vocabulary: Vocabulary, tensors: dict[str, Matrix]) -> None:
@@ -162,7 +174,7 @@ def _write(path: str, name: str, shape: ModelShape, vocabulary: Vocabulary, tens
     writer.add_add_bos_token(False)
     writer.add_chat_template(CHAT_TEMPLATE)
     for tensor_name, values in tensors.items():
-        writer.add_tensor(tensor_name, values.astype(np.float16) if values.ndim > 1 else values)
+        writer.add_tensor(tensor_name, values)
     try:
         writer.write_header_to_file()
         writer.write_kv_data_to_file()

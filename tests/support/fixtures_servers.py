@@ -23,7 +23,7 @@ def llama_models(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
 @pytest.fixture(scope="session")
 def slow_llama_models(tmp_path_factory: pytest.TempPathFactory) -> ModelFiles:
     """A pair big enough that loading can be seen (503 for 0.3 s and more) and streams can be cut."""
-    shape = ModelShape(hidden=1024, layers=8, sharpness=0.4)
+    shape = ModelShape(hidden=1024, layers=10, sharpness=0.4)
     return write_models(tmp_path_factory.mktemp("slow-models"), shape, name="slow")
 
 
