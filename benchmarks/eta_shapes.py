@@ -23,7 +23,7 @@ class RecordedBar:
     updates: tuple[tuple[float, Bar], ...]
     """(arrival in seconds, update), in order."""
     start_s: float
-    """When the bar that ran to its end began."""
+    """From here on it is measured: when the bar that ran to its end began."""
     turns_at_s: float = 0.0
     """From here on nothing changes that could not have been seen: before it, no estimate can know what comes."""
 
@@ -124,7 +124,9 @@ def synthetic_bars(count_each: int, seed: int = 1) -> Iterator[RecordedBar]:
             times_s, turns_at_s = shape(rng)
             desc = "Capturing batches" if shape is slow_first_item else "Loading safetensors checkpoint shards"
             updates = tuple(print_like_tqdm(times_s, desc=desc))
-            yield RecordedBar(f"{shape.__name__}-{index}", True, updates, 0.0, turns_at_s)
+            # Of a slow first item's bar only the way after that item is measured: before it nothing can be known.
+            start_s = turns_at_s if shape is slow_first_item else 0.0
+            yield RecordedBar(f"{shape.__name__}-{index}", True, updates, start_s, turns_at_s)
     for index in range(count_each):
         rng = Random(f"{seed} restarted {index}")
         broken, _ = steady_cold(rng)
