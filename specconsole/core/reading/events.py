@@ -117,9 +117,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """A prompt was taken in. One new token on an idle server is a health probe, not traffic."""
+    """A prompt was taken in. At most one new token on an idle server is a health probe, not traffic."""
 
     new_tokens: int
+    """0 where the line itself shows that it is a probe."""
     running: int
     queued: int | None = None
     kv_usage: float | None = None

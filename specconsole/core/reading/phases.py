@@ -6,6 +6,7 @@ time; ranks that say it later are behind, not a new stay. Nothing here assumes a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from specconsole.core.reading.bars import Bar
@@ -16,13 +17,15 @@ from specconsole.core.reading.model import START_PHASES, Part, Phase, RankReadin
 # Words in a bar's text -> phase; the first that fits. Texts: SGLang 0.4.6 to 0.5.23, vLLM 0.10 to 0.33,
 # transformers 4.40 to 5.19, huggingface_hub 0.20 to 1.x, modelscope.
 BAR_PHASES: tuple[tuple[tuple[str, ...], Phase, Part | None], ...] = (
-    (("fetching", "download", ".safetensors:", ".bin:", ".gguf:", ".json:", "pulling ", "reconstructing"), "download", None),
+    (("fetching", "download", "pulling ", "reconstructing"), "download", None),
     (("draft extend",), "graph-capture", "draft-extend"),
     (("capturing draft", "capturing eagle", "capturing prefill cuda", "capturing decode cuda", "capturing speculator"), "graph-capture", "draft"),
     (("captur", "cuda graph", "[bcg]"), "graph-capture", None),
     (("shard", "runai", "fastsafetensor", "instanttensor", "loading weight", "loading safetensors", "loading checkpoint", "loading pt", "load weight", "loading layers", "loading model", "loading tensors"), "weights", None),
     (("warmup", "warm-up", "autotun", "deepgemm", "deep_gemm", "compil", "jit", "tuning"), "compile", None),
 )  # fmt: skip
+# `model-00001-of-00004.safetensors:  25%|##  | 1.24G/4.98G [01:10<03:30, 17.8MB/s]`: the hub names its bars by file.
+_FILE_NAME = re.compile(r"\.(?:safetensors|bin|gguf|pt|pth|json|model|txt|py|msgpack|h5|onnx)$", re.IGNORECASE)
 _AFTER_READY: tuple[Phase, ...] = ("ready", "serving", "stopping", "stopped")
 MAX_STAYS = 400
 MAX_RANKS = 4096
@@ -37,8 +40,8 @@ class Stay:
     line_no: int
     start_s: float | None
     end_s: float | None = None
-    claimed_s: float | None = None
-    """The server's own figure for its length."""
+    claims_s: dict[str, float] = field(default_factory=dict)
+    """Rank -> its own figures for what it did in this stay, summed."""
     since_s: float | None = None
     """Where the present stay began; `start_s` is where the first one did (`ready` and `serving` come again)."""
     earlier_s: float = 0.0
@@ -197,14 +200,15 @@ class Phases:
             part = rank.part
         if here.phase == event.phase and (part is None or here.part == part):
             here.end_s = now_s if now_s is not None else here.end_s
-            if event.seconds is not None:
-                here.claimed_s = max(event.seconds, here.claimed_s or 0.0)
+            if event.seconds is not None and (line.rank in here.claims_s or len(here.claims_s) < 64):
+                key = line.rank or ""
+                here.claims_s[key] = here.claims_s.get(key, 0.0) + event.seconds
             here.left = True
             self.bar, self.bar_desc = None, ""
         elif event.seconds is not None:
             for stay in reversed(self.stays):
                 if stay.phase == event.phase and (part is None or stay.part == part):
-                    stay.claimed_s = stay.claimed_s or event.seconds
+                    stay.claims_s.setdefault(line.rank or "", event.seconds)
                     break
         self._progressed(line)
 
@@ -320,9 +324,11 @@ class Phases:
         )
 
 
-def bar_phase(desc: str) -> tuple[Phase | None, Part | None]:
+def bar_phase(bar: Bar) -> tuple[Phase | None, Part | None]:
     """What a bar's text says of the phase; (None, None) for a bar without a telling text."""
-    low = desc.lower()
+    low = bar.desc.lower()
+    if bar.unit == "byte" and _FILE_NAME.search(low):
+        return "download", None
     for words, phase, part in BAR_PHASES:
         if any(word in low for word in words):
             return phase, part
@@ -345,8 +351,9 @@ def _length(stay: Stay, now_s: float | None = None) -> float | None:
         return stay.earlier_s + max(0.0, end - stay.since_s)
     measured = max(0.0, end - stay.start_s) if end is not None and stay.start_s is not None else None
     # Stamps have whole seconds; the server's own figure is finer, unless it leaves out part of the stay.
-    if stay.claimed_s is not None and (measured is None or abs(measured - stay.claimed_s) <= 1.5):
-        return stay.claimed_s
+    claimed = max(stay.claims_s.values(), default=None)
+    if claimed is not None and (measured is None or abs(measured - claimed) <= 1.5):
+        return claimed
     return measured
 
 

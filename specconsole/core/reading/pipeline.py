@@ -126,7 +126,7 @@ class Pipeline:
         dialect = self._choose(line, dialects)
         events: list[Event]
         if found:
-            events = [BarSeen(bar, *bar_phase(bar.desc)) for bar in found]
+            events = [BarSeen(bar, *bar_phase(bar)) for bar in found]
         else:
             events = list(dialect.parse(line)) if dialect is not None else []
             if not events or not isinstance(events[0], Window | Prefill):
@@ -152,10 +152,16 @@ class Pipeline:
         failures = self.failures
         return bool(failures.candidates or failures.messenger_no or failures.traces or failures.compiler_no)
 
-    def steady(self, line: Line, event: Window | Prefill) -> None:
+    def steady(self, line: Line, event: Window | Prefill | Busy | Idle) -> None:
         """A steady line; to be called only while no failure is open."""
         self.phases.touch(line)
-        self._see(line, event, line.stamp_s)
+        if isinstance(event, Window | Prefill):
+            self._see(line, event, line.stamp_s)
+        elif isinstance(event, Busy):
+            if not self._warming():
+                self.phases.switch(line, "serving", line.stamp_s)
+        else:
+            self.phases.switch(line, "ready", line.stamp_s)
 
     def _where(self, line: Line) -> Where:
         return Where(

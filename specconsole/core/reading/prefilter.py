@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from specconsole.core.reading.events import Prefill, Window
+from specconsole.core.reading.events import Busy, Idle, Prefill, Window
 from specconsole.core.reading.stamps import Stamp
 
 NOTHING = 0
@@ -31,23 +31,31 @@ class SteadyRead:
     rank: str | None
     stamp_source: str
     stamp: Stamp
-    event: Window | Prefill
+    event: Window | Prefill | Busy | Idle
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Which lines of a block to look at."""
+
+    indexes: list[int]
+    """Ascending."""
+    brief: frozenset[int] = frozenset()
+    """Those of them of which only the moment counts: work began there, or ended."""
 
 
 class Steady(Protocol):
     """A dialect's ordinary lines of a running server, of which only some make a difference."""
 
-    @property
-    def template(self) -> re.Pattern[bytes]:
-        """Searched in the line without its digits."""
+    def kind(self, template: bytes) -> int:
+        """`STEADY` or above for a line without its digits that is one, else `LOOK`."""
 
-    def thin(self, lines: list[bytes], kinds: list[int]) -> list[int]:
-        """Indexes, ascending, of the lines to look at: every `LOOK` line, and so many of the `STEADY` ones that
-        the state afterwards is the same as if all had been looked at."""
+    def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
+        """Every `LOOK` line, and so many steady ones that the state afterwards is as if all had been looked at."""
 
-    def read(self, raw: bytes) -> SteadyRead | None:
-        """One such line, read straight from its bytes; the same as the dialect's `parse` makes of it. None where
-        that can't be told at a glance: then it is read like any other line."""
+    def read(self, raw: bytes, brief: bool) -> SteadyRead | None:
+        """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it (`Busy` or `Idle`
+        for a brief one). None where that can't be told at a glance: then it is read like any other line."""
 
 
 class Prefilter:
@@ -66,12 +74,9 @@ class Prefilter:
         if None in kinds:
             for i, kind in enumerate(kinds):
                 if kind is None:
-                    kinds[i] = self._known.get(templates[i]) or self._classify(templates[i])
+                    known = self._known.get(templates[i])
+                    kinds[i] = self._classify(templates[i]) if known is None else known
         return kinds  # type: ignore[return-value]  # every None was replaced above
-
-    def read_steady(self, raw: bytes) -> SteadyRead | None:
-        """See `Steady.read`."""
-        return self._steady.read(raw) if self._steady is not None else None
 
     def kind(self, line: bytes) -> int:
         """The kind of one line."""
@@ -83,16 +88,20 @@ class Prefilter:
         kind = NOTHING
         if self._literals.search(template):
             kind = LOOK
-            if self._steady is not None and b"\r" not in template and self._steady.template.search(template):
-                kind = STEADY
+            if self._steady is not None and b"\r" not in template:
+                kind = self._steady.kind(template)
         if len(template) <= _MAX_TEMPLATE_BYTES:
             if len(self._known) >= _MAX_TEMPLATES:
                 self._known.clear()
             self._known[template] = kind
         return kind
 
-    def marked(self, lines: list[bytes], kinds: list[int]) -> list[int]:
-        """Indexes of the lines to look at, ascending."""
-        if self._steady is None or STEADY not in kinds:
-            return [i for i, kind in enumerate(kinds) if kind]
-        return self._steady.thin(lines, kinds)
+    def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
+        """The lines to look at."""
+        if self._steady is None or max(kinds) < STEADY:
+            return Picked([i for i, kind in enumerate(kinds) if kind])
+        return self._steady.pick(lines, kinds)
+
+    def read_steady(self, raw: bytes, brief: bool) -> SteadyRead | None:
+        """See `Steady.read`."""
+        return self._steady.read(raw, brief) if self._steady is not None else None

@@ -32,12 +32,13 @@ class Prefix:
 # SGLang: `[2026-02-26 21:02:36 DP1 TP3] Load weight begin.`, `[2026-02-26 21:02:36.123] ...` (SGLANG_LOG_MS),
 # `[21:14:02 TP1] ...` (2024). srt/utils/common.py: configure_logger, 0.3 to 0.5.23.
 _SGLANG = re.compile(
-    r"\[(?:(\d{4})-(\d\d)-(\d\d) )?(\d\d:\d\d:\d\d(?:[.,]\d{1,6})?)((?: [A-Z][A-Z_]*\d+)*)\] ?(.*)", re.DOTALL
+    r"\[(?:(\d{4})-(\d\d)-(\d\d) )?(\d\d:\d\d:\d\d(?:([.,])\d{1,6})?)((?: [A-Z][A-Z_]*\d+)*)\] ?(.*)", re.DOTALL
 )
 # DeepSpeed and many others: `[2024-09-20 21:14:05,118] [INFO] [real_accelerator.py:203:get_accelerator] Setting ...`
 _BRACKETS = re.compile(
     r"\[(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\]\s*(?:\[([\w./]+:\d+)[^\]]*\])? ?(.*)", re.DOTALL
 )
+_PY_BRACKETED = re.compile(r"([\w.]+): \[(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\] ?(.*)", re.DOTALL)
 # vLLM: `INFO 02-06 03:10:12 [core.py:936] message`, V0 `INFO 02-06 03:10:12 llm_engine.py:706] message`.
 # vllm/logging_utils/formatter.py, 0.4 to 0.33; forks (Ascend, ROCm) alike.
 _VLLM = re.compile(
@@ -106,7 +107,7 @@ def peel(text: str) -> Prefix | None:
 
 def _peel_bracket(text: str) -> Prefix | None:
     if m := _SGLANG.match(text):
-        year, month, day, clock, ranks, rest = m.groups()
+        year, month, day, clock, fraction, ranks, rest = m.groups()
         stamp = of_date(int(year), int(month), int(day), of_clock(clock)) if year else Stamp("clock", of_clock(clock))
         if not ranks:
             if b := _BRACKETS.match(rest):
@@ -116,6 +117,11 @@ def _peel_bracket(text: str) -> Prefix | None:
                 return Prefix("nccl", n[2], "", f"GPU {n[1]}", "", stamp)
             if u := _UVICORN.match(rest):
                 return Prefix("uvicorn", u[2], u[1], None, "", stamp)
+            if fraction == ",":
+                # `[2026-01-01 10:00:00,101] torch.distributed.run: [WARNING] ...`: python's logging, in brackets
+                if p := _PY_BRACKETED.match(rest):
+                    return Prefix("python", p[3], _LEVELS.get(p[2], p[2]), None, p[1], stamp)
+                return Prefix("python", rest, "", None, "", stamp)
         return Prefix("sglang", rest, "", ranks[1:] or None, "", stamp)
     if m := _TRTLLM_CPP.match(text):
         rank = f"rank {m[2]}" if m[2] else None

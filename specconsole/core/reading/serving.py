@@ -56,8 +56,6 @@ class Serving:
     groups: dict[str, Group] = field(default_factory=dict)
     windows: int = 0
     """0 none, 1 one, 2 more: an exact count is not needed and would forbid skipping lines."""
-    accepts: bool = False
-    """Whether any window had an accept length."""
 
     def begin(self) -> None:
         """The server became ready: what comes first spans the time before it."""
@@ -105,7 +103,7 @@ class Serving:
 
     def _window(self, line: Line, event: Window, now_s: float | None, was_ready: bool) -> str | None:
         group = self._group(event.group, was_ready)
-        if group.probing and (event.running or 0) <= 1:
+        if group.probing:
             return None  # forty health probes make a decode line too (seen with 0.5.17)
         said = (event.accept_length, event.gen_throughput_tok_s, event.running, event.queued, event.kv_usage)
         if not event.opens and group.windows:
@@ -118,7 +116,6 @@ class Serving:
             group.windows = [*group.windows[1 - KEPT_WINDOWS :], seen]
             group.idle = False
             self.windows = min(2, self.windows + 1)
-        self.accepts = self.accepts or event.accept_length is not None
         if event.running is None:
             return None
         group.running = event.running
@@ -165,6 +162,11 @@ class Serving:
             queued=_total([w.queued for w in windows]),
             kv_usage=_mean([w.kv_usage for w in windows]),
         )
+
+    @property
+    def accepts(self) -> bool:
+        """Whether any of the last windows had an accept length."""
+        return any(window.accept_length is not None for group in self.groups.values() for window in group.windows)
 
     def useless(self) -> tuple[int, float] | None:
         """Line and accept length when the last windows all show that drafts are hardly ever accepted."""

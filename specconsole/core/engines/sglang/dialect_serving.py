@@ -68,8 +68,10 @@ def _prefill(fields: dict[str, float], kv_usage: float | None, group: str) -> tu
     new_tokens, running = fields.get("#new-token"), fields.get("#running-req")
     if new_tokens is None or running is None:
         return ()
-    # A health probe is one new token of nothing cached; a prompt that is cached but for its last token is traffic.
-    tokens = int(new_tokens) + (1 if fields.get("#cached-token", 0.0) > 0 else 0)
+    # A health probe is one new token, nothing cached; several may come at once. A prompt that is cached but for its
+    # last token is traffic.
+    probe = running == 0 and new_tokens <= fields.get("#new-seq", 1.0) and not fields.get("#cached-token", 0.0)
+    tokens = 0 if probe else max(2, int(new_tokens))
     return (Prefill(tokens, int(running), _int(fields.get("#queue-req")), kv_usage, group),)
 
 

@@ -125,6 +125,8 @@ TABLE: tuple[tuple[str, str, Meaning], ...] = (
     # `max_total_num_tokens=412345, chunked_prefill_size=8192, ...`: the scheduler stands. TP rank 0 only.
     ("max_total_num_tokens=", r"^max_total_num_tokens=", (Enter("warm-up"),)),
     ("Started server process", r"^Started server process", (Enter("warm-up"),)),
+    ("application startup", r"^Waiting for application startup", (Enter("warm-up"),)),
+    ("Application startup complete", r"^Application startup complete", (Enter("warm-up"),)),
     ("Uvicorn running on", r"^Uvicorn running on", _uvicorn),
     ("Running warmup", r"^Running warmup", (Enter("warm-up"),)),
     ("disaggregation warmup", r"^Start of .*disaggregation warmup", (Enter("warm-up"),)),

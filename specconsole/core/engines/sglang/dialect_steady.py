@@ -1,184 +1,238 @@
 """Which decode and prefill lines of a busy SGLang make a difference, found without decoding them.
 
-A server under load prints little else, by the million. `Serving` keeps the last `KEPT_WINDOWS` windows of a rank,
-whether idle time came before each, and whether requests are being worked on. So of a run of work without a pause
-only the first line, the first decode line, the last few decode lines and the last line matter, and of a run of
-health probes the first and the last.
+A server under load prints little else, by the million. `Serving` keeps the last `KEPT_WINDOWS` windows of a rank and
+whether idle time came before each. So of the decode lines between two other lines only the last few of a rank
+matter, with what stands between them; before those only the moments count at which work began or ended.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from specconsole.core.reading.events import Prefill, Window
-from specconsole.core.reading.prefilter import LOOK, NOTHING, SteadyRead
+from specconsole.core.reading.events import Busy, Idle, Prefill, Window
+from specconsole.core.reading.prefilter import LOOK, STEADY, Picked, SteadyRead
 from specconsole.core.reading.serving import IDLE_GAP_S, KEPT_WINDOWS
-from specconsole.core.reading.stamps import of_clock, of_date
+from specconsole.core.reading.stamps import Stamp, of_date
 
-_WORK, _PROBE = 1, 2
-# `[2026-11-29 14:13:08 DP0 TP0] Decode batch, #running-req: 8, ...`
-_STAMP_BYTES = 20
-_MAX_PREFIX_BYTES = 120
+# `[2026-11-29 14:13:08 DP0 TP0] Decode batch, #running-req: 8, #token: 620, ...`, without its digits
+_TEMPLATE = re.compile(
+    rb"(?:^|\W)\[-- ::(?:[.,])?(?: [A-Z][A-Z_]*)*\] (Decode|Prefill) batch(?: \[\])?[.,] #(?:running-req|new-seq): "
+)
+_PLAIN = b"[-- ::] "
+_PLAIN_DECODE, _PLAIN_PREFILL = STEADY + 1, STEADY + 2
+"""Lines with nothing before the stamp and no rank in it: everything stands at a known place."""
+_STAMP_END = 20
+_MAX_PREFIX_BYTES = 160
+_WORK, _PROBE, _UNSURE = 1, 2, 3
+"""What a rank is known to be at: requests, health probes alone, or decode lines that may belong to either."""
+_KEPT = KEPT_WINDOWS + 1
+_EMPTY = b"#running-req: 0,"
 
 
 class _Rank:
-    """What one rank did in the present run."""
+    """What one rank did since the last line of another kind."""
 
-    __slots__ = ("decodes", "first", "first_decode", "last", "second", "stamp", "state")
+    __slots__ = ("decodes", "firsts", "last", "moments", "others", "stamp_at", "state", "text_at")
 
-    def __init__(self) -> None:
-        self.state = 0
-        self.stamp = b""
-        self.second = 0
+    def __init__(self, stamp_at: int, text_at: int) -> None:
+        self.stamp_at = stamp_at
+        self.text_at = text_at
         self.clear()
 
     def clear(self) -> None:
-        self.first = -1
-        self.first_decode = -1
+        self.state = 0
         self.last = -1
         self.decodes: list[int] = []
-
-    def kept(self) -> list[int]:
-        return [self.first, self.first_decode, *self.decodes[-KEPT_WINDOWS:], self.last]
+        """Decode lines with requests running."""
+        self.moments: list[int] = []
+        """Where work began or ended."""
+        self.firsts: list[int] = []
+        """A decode line before anything told what it belongs to."""
+        self.others: list[int] = []
+        """Prompts behind a pause, with the line before each."""
 
 
 class SteadyLines:
     """See `core.reading.prefilter.Steady`."""
 
-    template = re.compile(rb"\] (?:Decode|Prefill) batch(?: \[\])?[.,] #(?:running-req|new-seq): ")
+    def kind(self, template: bytes) -> int:
+        found = _TEMPLATE.search(template)
+        if found is None or b"\x1b" in template or not template.isascii():
+            return LOOK
+        if not template.startswith(_PLAIN):
+            return STEADY
+        return _PLAIN_DECODE if found[1] == b"Decode" else _PLAIN_PREFILL
 
-    def thin(self, lines: list[bytes], kinds: list[int]) -> list[int]:
+    def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
         chosen: list[int] = []
+        brief: set[int] = set()
         ranks: dict[bytes, _Rank] = {}
+        plain = _Rank(1, _STAMP_END + 2)
         for i, kind in enumerate(kinds):
-            if kind == NOTHING:
-                continue
-            if kind == LOOK:
-                _flush(ranks, chosen)
-                chosen.append(i)
+            if not kind:
                 continue
             line = lines[i]
-            begin = 0 if line[:3] == b"[20" else line.find(b"[20", 0, _MAX_PREFIX_BYTES)
-            end = line.find(b"] ", begin + _STAMP_BYTES, begin + _MAX_PREFIX_BYTES) if begin >= 0 else -1
-            if end < 0:
-                # No date, or a wrapper of an unknown length: every line counts.
-                _flush(ranks, chosen)
-                chosen.append(i)
-                ranks.clear()
-                continue
-            name = line[begin + _STAMP_BYTES : end]
-            rank = ranks.get(name)
-            if rank is None:
-                rank = ranks[name] = _Rank()
-            empty = b"#running-req: 0," in line
-            if line[end + 2] == 68:  # D: a decode line
-                if empty or rank.state != _WORK:
-                    _flush(ranks, chosen)
-                    chosen.append(i)
-                    rank.state = 0 if empty else _WORK
+            if kind > STEADY:
+                # The common case, without a call: a busy rank goes on with what it does.
+                if plain.state == _WORK and _EMPTY not in line:
+                    plain.last = i
+                    if kind == _PLAIN_DECODE:
+                        plain.decodes.append(i)
                 else:
-                    if rank.first < 0:
-                        rank.first = i
-                    if rank.first_decode < 0:
-                        rank.first_decode = i
-                    rank.decodes.append(i)
-                    rank.last = i
-                rank.stamp = line[begin + 1 : begin + _STAMP_BYTES]
-                continue
-            if empty and b"#new-token: 1," in line and b"#cached-token: 0," in line:
-                if rank.state == _PROBE:
-                    rank.last = i
-                    if rank.first < 0:
-                        rank.first = i
-                else:
-                    _flush(ranks, chosen)
+                    _take(plain, i, lines)
+            elif kind == STEADY:
+                begin = 0 if line[:3] == b"[20" else line.find(b"[20", 0, _MAX_PREFIX_BYTES)
+                end = line.find(b"] ", begin + _STAMP_END, begin + _MAX_PREFIX_BYTES) if begin >= 0 else -1
+                if end < 0:
+                    # No date, or a longer wrapper: every line counts.
+                    _flush(ranks, plain, chosen, brief)
                     chosen.append(i)
-                    rank.state = _PROBE
-                continue
-            stamp = line[begin + 1 : begin + _STAMP_BYTES]
-            if rank.state != _WORK or (empty and stamp != rank.stamp and _pause(rank.stamp, stamp)):
-                _flush(ranks, chosen)
-                chosen.append(i)
-                rank.state = _WORK
+                    continue
+                name = line[begin + _STAMP_END : end]
+                rank = ranks.get(name)
+                if rank is None:
+                    rank = ranks[name] = _Rank(begin + 1, end + 2)
+                rank.stamp_at, rank.text_at = begin + 1, end + 2
+                _take(rank, i, lines)
             else:
-                if rank.first < 0:
-                    rank.first = i
-                rank.last = i
-            rank.stamp = stamp
-        _flush(ranks, chosen)
-        return chosen
+                _flush(ranks, plain, chosen, brief)
+                chosen.append(i)
+        _flush(ranks, plain, chosen, brief)
+        return Picked(chosen, frozenset(brief))
 
-    def read(self, raw: bytes) -> SteadyRead | None:
-        if raw[:3] != b"[20" or raw[11:12] != b" " or not raw.isascii() or b"\x1b" in raw:
+    def read(self, raw: bytes, brief: bool) -> SteadyRead | None:
+        end = raw.find(b"] ", _STAMP_END, _MAX_PREFIX_BYTES)
+        if raw[:3] != b"[20" or end < 0 or b"[" in raw[end:] or not raw.isascii():
             return None
-        end = raw.find(b"] ", 20, _MAX_PREFIX_BYTES)
-        name = raw[20:end]
-        if end < 0 or b"[" in raw[end:] or (name and name[:1] != b" "):
+        name = raw[_STAMP_END:end]
+        if (name and name[:1] != b" ") or b"PP" in name:
             return None
         rank = name[1:].decode() or None
-        if rank is not None and "PP" in rank:
-            return None
-        text = raw[end + 2 :]
-        fields = dict(_pairs(text))
+        decode = raw[end + 2 : end + 3] == b"D"
         try:
-            stamp = of_date(int(raw[1:5]), int(raw[6:8]), int(raw[9:11]), of_clock(raw[12:20].decode()))
-            kv_text = fields.get(b"token usage", fields.get(b"full token usage"))
-            kv_usage = None if kv_text is None else float(kv_text)
-            running = int(fields[b"#running-req"])
-            queued_text = fields.get(b"#queue-req")
-            queued = None if queued_text is None else int(queued_text)
-            group = _group(rank)
-            event: Window | Prefill
-            if text[:1] == b"D":
-                accept, rate = fields.get(b"accept len"), fields.get(b"gen throughput (token/s)")
+            stamp = Stamp("date", _seconds(raw))
+            running = int(_field(raw, b"#running-req: ", end) or b"")
+            event: Window | Prefill | Busy | Idle
+            if brief:
+                event = Idle() if (not running if decode else _is_probe(raw)) else Busy()
+            elif decode:
                 event = Window(
-                    None if accept is None else float(accept),
-                    None if rate is None else float(rate),
+                    _number(_field(raw, b", accept len: ", end)),
+                    _number(_field(raw, b", gen throughput (token/s): ", end)),
                     running,
-                    queued,
-                    kv_usage,
-                    group,
+                    _count(_field(raw, b", #queue-req: ", end)),
+                    _number(_field(raw, b", token usage: ", end) or _field(raw, b", full token usage: ", end)),
+                    _group(rank),
                 )
             else:
-                tokens = int(fields[b"#new-token"]) + (1 if float(fields.get(b"#cached-token", b"0")) > 0 else 0)
-                event = Prefill(tokens, running, queued, kv_usage, group)
-        except (KeyError, ValueError):
+                event = Prefill(
+                    0 if _is_probe(raw) else max(2, int(_field(raw, b"#new-token: ", end) or b"")),
+                    running,
+                    _count(_field(raw, b", #queue-req: ", end)),
+                    _number(_field(raw, b", token usage: ", end) or _field(raw, b", full token usage: ", end)),
+                    _group(rank),
+                )
+        except ValueError:
             return None
         return SteadyRead(rank, "sglang", stamp, event)
 
 
-def _pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """`Decode batch, #running-req: 8, #token: 620, ...` to its keys and values."""
-    for piece in text.rstrip().rstrip(b",").split(b", ")[0 if text[12:13] == b"." else 1 :]:
-        key, colon, value = piece.rpartition(b": ")
-        if colon:
-            yield key.rpartition(b". ")[2], value
+def _take(rank: _Rank, i: int, lines: list[bytes]) -> None:
+    """Sorts one line of a rank into what it may matter for."""
+    line = lines[i]
+    empty = _EMPTY in line
+    if line[rank.text_at] == 68:  # D: a decode line
+        if rank.state == _PROBE:
+            pass  # forty probes make a decode line too
+        elif empty:
+            rank.state = 0
+            rank.moments.append(i)
+        else:
+            if not rank.state:
+                rank.state = _UNSURE
+                rank.firsts.append(i)
+            rank.decodes.append(i)
+    elif empty and _is_probe(line):
+        if rank.state != _PROBE:
+            rank.state = _PROBE
+            rank.moments.append(i)
+    elif rank.state != _WORK:
+        rank.state = _WORK
+        rank.moments.append(i)
+    elif empty and _pause(lines[rank.last], line, rank.stamp_at):
+        rank.others += (rank.last, i)
+    rank.last = i
+
+
+def _is_probe(line: bytes) -> bool:
+    """A prompt of one new token a request, none of it cached, on an empty server."""
+    return (
+        _EMPTY in line
+        and b"#cached-token: 0," in line
+        and _field(line, b"#new-seq: ", 0) == _field(line, b"#new-token: ", 0)
+    )
+
+
+def _pause(before: bytes, line: bytes, at: int) -> bool:
+    """Whether so much time lies between two lines that the server may have been idle; True when in doubt."""
+    old, new = before[at : at + 19], line[at : at + 19]
+    if old == new:
+        return False
+    if old[:16] != new[:16]:
+        return True
+    try:
+        return abs(int(new[17:19]) - int(old[17:19])) >= int(IDLE_GAP_S)
+    except ValueError:
+        return True
+
+
+def _flush(ranks: dict[bytes, _Rank], plain: _Rank, chosen: list[int], brief: set[int]) -> None:
+    """The lines that matter, of all ranks, in their order."""
+    active = [rank for rank in (plain, *ranks.values()) if rank.last >= 0]
+    picked: set[int] = set()
+    for rank in active:
+        cut = rank.decodes[-_KEPT] if len(rank.decodes) >= _KEPT else -1
+        picked.update(rank.decodes[-_KEPT:], rank.firsts, rank.moments)
+        picked.update(i for i in rank.others if i > cut)
+        picked.add(rank.last)
+        if cut >= 0 and len(active) == 1:
+            brief.update(i for i in rank.moments if i < cut)
+        rank.clear()
+    chosen += sorted(picked)
+
+
+_DAYS: dict[bytes, float] = {}
+
+
+def _seconds(raw: bytes) -> float:
+    """Of `[2026-11-29 14:13:08`; raises ValueError for what is no stamp."""
+    day = raw[1:11]
+    base = _DAYS.get(day)
+    if base is None:
+        if len(_DAYS) > 64:
+            _DAYS.clear()
+        base = _DAYS[day] = of_date(int(day[0:4]), int(day[5:7]), int(day[8:10]), 0.0).seconds
+    return base + int(raw[12:14]) * 3600 + int(raw[15:17]) * 60 + int(raw[18:20])
+
+
+def _field(raw: bytes, key: bytes, start: int) -> bytes | None:
+    at = raw.find(key, start)
+    if at < 0:
+        return None
+    at += len(key)
+    end = raw.find(b",", at)
+    return raw[at:end] if end >= 0 else raw[at:]
+
+
+def _number(text: bytes | None) -> float | None:
+    return None if text is None else float(text)
+
+
+def _count(text: bytes | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def _group(rank: str | None) -> str:
     if rank is None or "DP" not in rank:
         return ""
     return next((part for part in rank.split(" ") if part[:2] == "DP"), "")
-
-
-def _pause(before: bytes, stamp: bytes) -> bool:
-    """Whether so much time lies between two stamps that the server may have been idle; True when in doubt."""
-    if before[:16] != stamp[:16]:
-        return True
-    try:
-        return abs(int(stamp[17:19]) - int(before[17:19])) >= int(IDLE_GAP_S)
-    except ValueError:
-        return True
-
-
-def _flush(ranks: dict[bytes, _Rank], chosen: list[int]) -> None:
-    """The lines of the run that matter, of all ranks, in their order."""
-    picked: set[int] = set()
-    for rank in ranks.values():
-        if rank.last >= 0:
-            picked.update(rank.kept())
-            rank.clear()
-    if picked:
-        picked.discard(-1)
-        chosen += sorted(picked)
