@@ -10,15 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from specconsole.core.launching import lifecycle
-from specconsole.core.launching.asking import LOST_AFTER, interval_s
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
 from specconsole.core.launching.stopping import StopEvent, describe_exit
 from specconsole.core.reading.model import Phase, Reading
-from specconsole.core.views.launch import HealthAnswer, LaunchState
+from specconsole.core.views.launch import LaunchState
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import Clock, Launcher
-from specconsole.services.answers import Answers, Prove
+from specconsole.services.answer_watch import AnswerWatch, Situation
+from specconsole.services.answers import Answers
 from specconsole.services.board import Board, FactKind
 from specconsole.services.launch_view import WhoWeAre, failure_note, history_note, keep_time, view_of_record
 from specconsole.services.log_intake import LogIntake
@@ -54,20 +54,15 @@ class LaunchWatch:
         self.record = record
         self._observed_at_s = clock.monotonic_s()
         self.intake = intake
-        self.answers = answers
         self._launcher = launcher
         self._board = board
         self._clock = clock
         self._us = us
         self._on_answered = on_answered
         self.state: LaunchState = "preparing" if record.alive else "unknown"
-        self._asking = False
-        self._proven = False
-        self._failed_answers = 0
-        self._health: HealthAnswer = "not-asked"
-        self._health_detail = ""
+        self._asker = AnswerWatch(answers, clock, self._situation, self._asked)
+        self._trouble = ""
         self._answered_after_s: float | None = record.answered_after_s
-        self._saw_silence = False
         self._recorded = False
         self._left_over: tuple[str, ...] = ()
         self._stale_since_s: float | None = None
@@ -75,7 +70,6 @@ class LaunchWatch:
         self._reading: Reading | None = None
         self._over = asyncio.Event()
         self._caught_up = asyncio.Event()
-        self._asked_once = asyncio.Event()
         self._done = asyncio.Event()
         self.last_start_s: float | None = None
         """Seconds that the last start of this kind took; None without history."""
@@ -101,7 +95,7 @@ class LaunchWatch:
     async def settled(self) -> None:
         """Waits until the log is read so far and its answer was asked for once, or it is over."""
         await self._caught_up.wait()
-        await self._asked_once.wait()
+        await self._asker.asked_once.wait()
         if self._over.is_set():
             await self._done.wait()
 
@@ -114,14 +108,14 @@ class LaunchWatch:
                 tasks = [
                     group.create_task(self._follow(), name=f"follow {self.launch_id}"),
                     group.create_task(self._watch_process(), name=f"process {self.launch_id}"),
-                    group.create_task(self._ask(), name=f"ask {self.launch_id}"),
+                    group.create_task(self._asker.run(), name=f"ask {self.launch_id}"),
                 ]
                 await self._over.wait()
                 for task in tasks:
                     task.cancel()
             await self._finish()
         finally:
-            for event in (self._caught_up, self._asked_once, self._done):
+            for event in (self._caught_up, self._asker.asked_once, self._done):
                 event.set()
             await asyncio.shield(self.intake.close())
 
@@ -182,9 +176,10 @@ class LaunchWatch:
                 await self._clock.sleep(_LINK_RETRY_S)
                 continue
             except SpecconsoleError as error:
-                self._health_detail = error.what
+                self._trouble = error.what
                 await self._clock.sleep(_LINK_RETRY_S)
                 continue
+            self._trouble = ""
             if found is None:
                 await self._fact("folder-gone")
             else:
@@ -198,7 +193,7 @@ class LaunchWatch:
         if self._answered_after_s is None:
             self._answered_after_s = record.answered_after_s
         if record.problem and record.spec is None:
-            self._health_detail = record.problem
+            self._trouble = record.problem
         if record.stop is not None and record.ended and record.alive is not True:
             await self._fact("stop-verified")
         elif record.alive:
@@ -225,51 +220,23 @@ class LaunchWatch:
 
     # ---------------------------------------------------------------- the answers
 
-    async def _ask(self) -> None:
-        while True:
-            if not self._asking or self.record.spec is None or self.record.spec.port is None:
-                self._asked_once.set()
-                await self._clock.sleep(0.25)
-                continue
-            version = self._reading.server.version if self._reading is not None else None
-            # What another console has proven needs no second request, which costs the server work.
-            prove: Prove = "nothing" if self._proven else "owner" if self.record.answered_after_s else "request"
-            asked = await self.answers.ask(self.record, version=version, prove=prove)
-            if self._hushed():
-                continue
-            self._health, self._health_detail = asked.health, asked.detail
-            if asked.health == "link-down":
-                await self._fact("link-down")
-            elif asked.health not in ("200", "not-asked"):
-                self._saw_silence = True
-            if asked.proven:
-                await self._answered()
-            elif asked.health == "200" and self._proven:
-                self._failed_answers = 0
-                await self._fact("answered")
-            elif self._proven:
-                self._failed_answers += 1
-                if self._failed_answers >= LOST_AFTER:
-                    await self._fact("answer-lost")
-            self.publish()
-            self._asked_once.set()
-            pause_s = interval_s(self._phase, asked.health, proven=self._proven, costs=self.answers.costs)
-            await self._clock.sleep(2.0 if self._failed_answers else pause_s)
+    def _situation(self) -> Situation:
+        version = self._reading.server.version if self._reading is not None else None
+        return Situation(self.record, version, self._phase)
 
-    def _hushed(self) -> bool:
-        # Asked anew: a stop may have begun while the answer was on its way.
-        return not self._asking
+    async def _asked(self, fact: FactName | None) -> None:
+        if fact == "answered":
+            await self._note_first_answer()
+        if fact is not None:
+            await self._fact(fact)
+        self.publish()
 
-    async def _answered(self) -> None:
-        self._failed_answers = 0
-        if not self._proven:
-            self._proven = True
-            age_s = self._age_now_s()
-            # A server that answers at our first question may have done so for hours.
-            if self.record.answered_after_s is None and age_s is not None and (self._saw_silence or age_s < _FRESH_S):
-                self._answered_after_s = age_s
-                await self._mark_answered(age_s)
-        await self._fact("answered")
+    async def _note_first_answer(self) -> None:
+        age_s = self._age_now_s()
+        # A server that answers at our first question may have done so for hours.
+        if self._answered_after_s is None and age_s is not None and (self._asker.saw_silence or age_s < _FRESH_S):
+            self._answered_after_s = age_s
+            await self._mark_answered(age_s)
 
     async def _mark_answered(self, after_s: float) -> None:
         try:
@@ -319,9 +286,9 @@ class LaunchWatch:
     async def _do(self, action: lifecycle.Action) -> None:
         match action:
             case "ask":
-                self._asking = True
+                self._asker.begin()
             case "hush":
-                self._asking = False
+                await self._asker.hush()
             case "record-answer":
                 if self._answered_after_s is not None and self.record.answered_after_s is None and not self._recorded:
                     self._recorded = True
@@ -369,7 +336,7 @@ class LaunchWatch:
 
     def trouble(self, text: str) -> None:
         """This console can't watch it; the launch itself is as it was."""
-        self._health_detail = text
+        self._trouble = text
         self._board.tell("note", self.launch_id, text, self._clock.wall_s())
         self.publish()
 
@@ -387,8 +354,8 @@ class LaunchWatch:
             view_of_record(self.record, self._launcher.host, self._us),
             state=self.state,
             reading=self._reading,
-            health=self._health,
-            health_detail=self._health_detail,
+            health=self._asker.health,
+            health_detail=self._trouble or self._asker.detail,
             answered_after_s=self._answered_after_s,
             spool_path=str(self.intake.spool.path) if self.intake.spool is not None else None,
             left_over=self._left_over,

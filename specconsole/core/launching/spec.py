@@ -59,7 +59,7 @@ class LaunchSpec:
 
     def to_json_line(self) -> str:
         """One line without a newline."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=True, sort_keys=True)
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=True)
 
 
 def decode_spec(line: str) -> LaunchSpec:
