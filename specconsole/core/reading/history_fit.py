@@ -24,6 +24,8 @@ _SHORTEST_S = 0.02
 _SLACK_S = 0.25
 """Times are seen a poll late; below a second that is most of the spread."""
 _BOUND_REACH = 1.5
+_WIDEST = 1000.0
+"""A range whose ends are further apart than this says nothing."""
 _BEYOND = 0.01
 """Past this share of the distribution the history says nothing any more: this start is unlike those before."""
 
@@ -38,11 +40,14 @@ class Fit:
     samples: int
 
     def remaining(self, spent_s: float) -> tuple[float, float, float] | None:
-        """(low, mid, high) seconds still to go after `spent_s`; None once it has taken longer than history supports."""
+        """(low, mid, high) seconds still to go after `spent_s`; None once it has taken longer than history supports, and
+        where history is too mixed to say anything."""
         before = self._cdf(spent_s) if spent_s > 0 else 0.0
         if 1.0 - before < _BEYOND:
             return None
         low, mid, high = (self._quantile(before + p * (1.0 - before)) for p in (LOW, MID, HIGH))
+        if high - spent_s > _WIDEST * (low - spent_s + 1.0):
+            return None
         return max(0.0, low - spent_s - _SLACK_S), max(0.0, mid - spent_s), max(0.0, high - spent_s + _SLACK_S)
 
     def _cdf(self, seconds: float) -> float:

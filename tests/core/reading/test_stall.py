@@ -1,0 +1,137 @@
+"""What a silence means: the phases' own patience, the bar's rhythm, history, GPUs, ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from specconsole.core.reading.bars import find_bars
+from specconsole.core.reading.eta import BarTrack, track
+from specconsole.core.reading.model import START_PHASES, EtaRange, Phase, RankReading
+from specconsole.core.reading.stall import USUAL_SILENCE_S, GpuActivity, judge, ranks_behind
+
+IDLE, WORKING = GpuActivity(0.0, 0.0), GpuActivity(85.0, 40.0)
+SPINNING = GpuActivity(100.0, 0.0)
+
+
+def _capture(done: int, seconds_each: float = 2.0) -> BarTrack:
+    state = None
+    for count in range(done + 1):
+        elapsed = int(5 + count * seconds_each)
+        text = f"Capturing batches (bs=1 avail_mem=9.1 GB):  1%|  | {count}/23 [00:{elapsed:02d}<00:50, {seconds_each:5.2f}s/it]"
+        for bar in find_bars(text):
+            state = track(state, bar)
+    assert state is not None
+    return state
+
+
+@pytest.mark.parametrize("phase", START_PHASES)
+def test_every_start_phase_has_its_patience(phase: Phase) -> None:
+    normal_s, stalled_s = USUAL_SILENCE_S[phase]
+    assert judge(phase, None, normal_s).stalled is False
+    between = judge(phase, None, (normal_s + stalled_s) / 2)
+    assert between.stalled is None
+    assert between.reason is not None
+    assert judge(phase, None, stalled_s + 1).stalled is True
+    assert judge(phase, None, 5.0).limit_s == normal_s
+
+
+@pytest.mark.parametrize(
+    ("phase", "silent_s"),
+    [
+        ("starting", 20.0),  # imports of torch, in each process
+        ("compile", 600.0),  # DeepGEMM, AITER
+        ("graph-capture", 72.0),  # kernels compiled inside the first graph, SGLang 0.5.17
+        ("warm-up", 100.0),
+    ],
+)
+def test_silences_that_were_seen_in_healthy_starts_are_no_stall(phase: Phase, silent_s: float) -> None:
+    assert judge(phase, None, silent_s).stalled is False
+
+
+def test_vllms_long_profiling_is_not_called_a_stall() -> None:
+    assert judge("kv-cache", None, 629.0).stalled is None
+    assert judge("compile", None, 2219.0).stalled is None
+
+
+def test_without_a_clock_there_is_no_verdict() -> None:
+    assert judge("weights", "target", None).stalled is None
+    assert judge("weights", "target", None).reason is None
+
+
+def test_the_bars_rhythm_sets_the_limit() -> None:
+    bar = _capture(10)
+    assert judge("graph-capture", "target", 20.0, track=bar).stalled is False
+    verdict = judge("graph-capture", "target", 61.0, track=bar)
+    assert verdict.stalled is True
+    assert verdict.reason is not None
+    assert "graph-capture (target)" in verdict.reason
+    assert "slowest item so far took 2.0 s" in verdict.reason
+    slow = _capture(4, 12.0)
+    assert judge("graph-capture", "target", 35.0, track=slow).stalled is False
+
+
+def test_one_item_is_no_rhythm() -> None:
+    assert judge("graph-capture", "target", 61.0, track=_capture(1)).stalled is False
+
+
+def test_history_stretches_and_shortens_the_patience() -> None:
+    long_before = EtaRange(800.0, 1100.0, 1400.0, "history:n=4")
+    assert judge("weights", "target", 900.0, usual=long_before, spent_s=900.0).stalled is False
+    short_before = EtaRange(15.0, 20.0, 28.0, "history:n=9")
+    verdict = judge("weights", "target", 100.0, usual=short_before, spent_s=140.0)
+    assert verdict.stalled is True
+    assert verdict.reason is not None
+    assert "history:n=9" in verdict.reason
+
+
+def test_gpus_acquit_and_accuse() -> None:
+    normal_s, stalled_s = USUAL_SILENCE_S["graph-capture"]
+    late = stalled_s + 10
+    assert judge("graph-capture", "target", late, gpu=WORKING).stalled is None
+    assert judge("graph-capture", "target", late, gpu=IDLE).stalled is True
+    assert judge("graph-capture", "target", normal_s + 1, gpu=IDLE).stalled is True
+    spinning = judge("graph-capture", "target", normal_s + 1, gpu=SPINNING)
+    assert spinning.stalled is True
+    assert "collective" in (spinning.reason or "")
+    assert judge("graph-capture", "target", normal_s + 1, gpu=GpuActivity()).stalled is None
+    assert judge("compile", None, 901.0, gpu=IDLE).stalled is None  # compilers run on the CPU
+    assert judge("graph-capture", "target", normal_s - 1, gpu=IDLE).stalled is False
+
+
+def test_serving_and_idle() -> None:
+    assert judge("ready", None, 9999.0).stalled is False
+    assert judge("serving", None, 9999.0, running=0).stalled is False
+    assert judge("serving", None, 60.0, running=3).stalled is False
+    assert judge("serving", None, 150.0, running=3).stalled is None
+    assert judge("serving", None, 150.0, running=3, gpu=IDLE).stalled is True
+    assert judge("serving", None, 150.0, running=3, gpu=SPINNING).stalled is True
+    assert judge("serving", None, 400.0, running=3, gpu=WORKING).stalled is None
+    assert judge("failed", None, 9999.0).stalled is False
+
+
+def _ranks(*places: tuple[str, Phase, float | None]) -> tuple[RankReading, ...]:
+    return tuple(RankReading(name, phase, 1, silent_s) for name, phase, silent_s in places)
+
+
+def test_the_ranks_that_the_others_wait_for_are_named() -> None:
+    ranks = _ranks(
+        ("TP0", "graph-capture", 200.0), ("TP1", "graph-capture", 200.0), ("TP2", "weights", 260.0),
+        ("TP3", "graph-capture", 200.0),
+    )  # fmt: skip
+    assert ranks_behind(ranks) == ("TP2",)
+    verdict = judge("graph-capture", "target", 1000.0, ranks=ranks)
+    assert verdict.behind == ("TP2",)
+    assert "waits for TP2" in (verdict.reason or "")
+    assert judge("graph-capture", "target", 10.0, ranks=ranks).behind == ()
+
+
+def test_a_rank_that_alone_fell_silent_is_named() -> None:
+    ranks = _ranks(("TP0", "weights", 4.0), ("TP1", "weights", 5.0), ("TP2", "weights", 190.0))
+    assert ranks_behind(ranks) == ("TP2",)
+
+
+def test_ranks_that_hang_together_are_not_blamed() -> None:
+    assert ranks_behind(_ranks(("TP0", "weights", 200.0), ("TP1", "weights", 201.0))) == ()
+    assert ranks_behind(_ranks(("TP0", "weights", None), ("TP1", "weights", 900.0))) == ()
+    assert ranks_behind(_ranks(("TP0", "weights", 900.0))) == ()
+    assert ranks_behind(()) == ()
