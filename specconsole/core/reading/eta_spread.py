@@ -28,7 +28,8 @@ _CLOCK_SLACK_S = 0.25
 _COMPILING_UNITS = frozenset({"graph", "item"})
 _TURN = 0.4
 """Logarithm of a change of pace that is more than noise."""
-_MIN_PACE_S = 1e-4
+_MIN_PACE_S = 1e-12
+"""Keeps logarithms finite; a byte of a fast download takes a thousand times as long."""
 _OVERDUE_MID, _OVERDUE_HIGH = 0.6, 4.0
 """How much longer an item takes that has already taken longer than any before it, as a multiple of its wait so far."""
 
@@ -93,8 +94,10 @@ def _paces(steps: list[Step]) -> tuple[float, float, float]:
 def _from_one_step(step: Step, left: int, unit: str, waiting_s: float) -> Range | None:
     count, seconds = step
     pace = max(seconds / count, _MIN_PACE_S)
-    due = _step_in_work(seconds, waiting_s, seconds)
-    rest = max(0, left - count)
+    # A bar first seen in the middle shows many items as one step: what is due next is not as much again.
+    due_count = min(left, count)
+    due = _step_in_work(due_count * pace, waiting_s, due_count * pace)
+    rest = left - due_count
     if unit in _COMPILING_UNITS and count == 1:
         low = rest * min(pace, _GRAPH_ITEM_LOW_S)
         mid = (rest + 1) * min(

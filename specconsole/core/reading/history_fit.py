@@ -40,8 +40,8 @@ class Fit:
     samples: int
 
     def remaining(self, spent_s: float) -> tuple[float, float, float] | None:
-        """(low, mid, high) seconds still to go after `spent_s`; None once it has taken longer than history supports, and
-        where history is too mixed to say anything."""
+        """(low, mid, high) seconds still to go after `spent_s`; None once it has taken longer than history
+        supports, and where history is too mixed to say anything."""
         before = self._cdf(spent_s) if spent_s > 0 else 0.0
         if 1.0 - before < _BEYOND:
             return None

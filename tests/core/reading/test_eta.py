@@ -210,6 +210,24 @@ def test_time_goes_on_between_updates() -> None:
     assert overdue.high > 400.0
 
 
+@pytest.mark.parametrize(
+    ("text", "truth_s", "rate"),
+    [
+        ("a.safetensors:  25%|██▍  | 1.24G/4.98G [01:10<03:30, 17.8MB/s]", 210.0, 17.7e6),
+        ("Loading checkpoint shards:  75%|███████▌  | 3/4 [00:30<00:10, 10.11s/it]", 10.1, 0.099),
+        ("Loading checkpoint shards:  10%|█   | 3/30 [00:30<04:33, 10.11s/it]", 273.0, 0.099),
+    ],
+)
+def test_a_single_update_seen_in_the_middle(text: str, truth_s: float, rate: float) -> None:
+    state = _tracked(text)
+    assert state is not None
+    assert rate_per_s(state) == pytest.approx(rate, rel=0.02)
+    eta = bar_eta(state)
+    assert eta is not None
+    assert eta.mid == pytest.approx(truth_s, rel=0.25)
+    assert eta.low < truth_s < eta.high
+
+
 def test_a_bar_that_is_done_has_nothing_left() -> None:
     state = track(track(None, _shards(0, 2, "00:00")), _shards(2, 2, "00:09"))
     eta = bar_eta(state)

@@ -17,7 +17,8 @@ def _capture(done: int, seconds_each: float = 2.0) -> BarTrack:
     state = None
     for count in range(done + 1):
         elapsed = int(5 + count * seconds_each)
-        text = f"Capturing batches (bs=1 avail_mem=9.1 GB):  1%|  | {count}/23 [00:{elapsed:02d}<00:50, {seconds_each:5.2f}s/it]"
+        pace = f"{seconds_each:5.2f}s/it"
+        text = f"Capturing batches (bs=1 avail_mem=9.1 GB):  1%|  | {count}/23 [00:{elapsed:02d}<00:50, {pace}]"
         for bar in find_bars(text):
             state = track(state, bar)
     assert state is not None
