@@ -64,6 +64,9 @@ class Client:
         for index, point in enumerate(self.plan.points):
             if self.cancelled:
                 break
+            if index in self.plan.skipped():
+                self.records.write("skipped", point=index, at_s=self._now())
+                continue
             self._run_point(index, point)
         self._close_idle()
         self.loop.close()

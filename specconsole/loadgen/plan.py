@@ -6,7 +6,7 @@
  "before_point": [{"method": "POST", "path": "/flush_cache"}],
  "sample": {"method": "GET", "path": "/metrics", "keep": ["num_requests"], "every_s": 1.0},
  "points": [{"concurrency": 4, "requests": 40, "warmup": 8, "first": 0}],
- "connect_timeout_s": 5, "stall_timeout_s": 60, "request_timeout_s": 600, "deadline_s": 3600}
+ "skip_file": "skip.json", "connect_timeout_s": 5, "stall_timeout_s": 60, "request_timeout_s": 600, "deadline_s": 3600}
 ```
 
 Every line of the requests file is one request body, sent as it stands (the model's name, `stream` and the sampling
@@ -93,6 +93,18 @@ class Plan:
         self.deadline_s = float(raw.get("deadline_s", 86400.0))
         self.drain_s = float(raw.get("drain_s", 600.0))
         self.keep_text = bool(raw.get("keep_text", False))
+        self._skip_file = os.path.join(folder, str(raw["skip_file"])) if raw.get("skip_file") else None
+
+    def skipped(self) -> List[int]:
+        """Points that are no longer wanted (repeats that need not be), as of now; a broken file skips nothing."""
+        if self._skip_file is None:
+            return []
+        try:
+            with open(self._skip_file, encoding="utf-8") as handle:
+                wanted = json.load(handle)
+        except (OSError, ValueError):
+            return []
+        return [n for n in wanted if isinstance(n, int)] if isinstance(wanted, list) else []
 
     def headers(self) -> bytes:
         """Request headers but for the content length; the key comes from a file, never from an argument."""

@@ -133,6 +133,14 @@ def test_every_way_to_fail_has_its_name(tmp_path: Path, server_port: int, test: 
     assert all(details), "a failure says what was seen"
 
 
+def test_points_that_are_no_longer_wanted_are_skipped(tmp_path: Path, server_port: int) -> None:
+    (tmp_path / "skip.json").write_text("[1, 2]")
+    points = [{"concurrency": 1, "requests": 2}] * 4
+    lines = run(tmp_path, server_port, [{"events": 2}], points, skip_file="skip.json")
+    assert [line["point"] for line in lines if line["kind"] == "skipped"] == [1, 2]
+    assert counts(server_port)["requests"] == 4
+
+
 def test_nobody_there_is_refused(tmp_path: Path) -> None:
     lines = run(tmp_path, 1, [{}], [{"concurrency": 2, "requests": 3}])
     assert measured(lines).failures == {"refused": 3}
