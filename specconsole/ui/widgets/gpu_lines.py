@@ -5,7 +5,7 @@ Colour only repeats what the text says: what is wrong has a letter or a sign as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
 from textual.content import Content
@@ -55,6 +55,22 @@ _FLAGS = {
 _VERTICAL = " ▁▂▃▄▅▆▇█"
 
 Part = str | tuple[str, str]
+
+
+class LineCache:
+    """Lines by host, built anew only when the host's view is another object or what else they hang on changed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[HostView, object, list[Content]]] = {}
+
+    def lines(self, host: HostView, depends_on: object, build: Callable[[], list[Content]]) -> list[Content]:
+        """`build()`, or what it gave for the same view and an equal `depends_on` (width, selection, ...)."""
+        kept = self._kept.get(host.name)
+        if kept is not None and kept[0] is host and kept[1] == depends_on:
+            return kept[2]
+        lines = build()
+        self._kept[host.name] = (host, depends_on, lines)
+        return lines
 
 
 def gpu_lines(host: HostView, width: int, height: int, *, levels: GpuLevels = DEFAULT_LEVELS) -> list[Content]:
