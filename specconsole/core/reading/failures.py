@@ -25,7 +25,7 @@ from specconsole.core.reading.events import (
 )
 from specconsole.core.reading.failures_cause import Candidate, candidate, classify, refine
 from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS, WEAK_MESSENGERS
-from specconsole.core.reading.failures_rules import CAUSE, Passing
+from specconsole.core.reading.failures_rules import CAUSE, Passing, match_rule
 from specconsole.core.reading.failures_traceback import NAMED, OPENING, Trace, stream_of
 from specconsole.core.reading.model import Advice, Failure, Part, Phase
 from specconsole.core.reading.where import Where
@@ -50,6 +50,8 @@ class Failures:
     messenger_rank: str = ""
     messenger_phase: Phase = "starting"
     messenger_part: Part | None = None
+    messenger_raised: bool = False
+    """It announced an exception, whose last line has not come."""
     opener_no: int = 0
     """Line of the newest line that a traceback may follow."""
     opener_fatal: bool = False
@@ -150,6 +152,8 @@ class Failures:
     def _raised(self, trace: Trace, line: Line, where: Where) -> None:
         if trace.harmless:
             return
+        if not line.complete and match_rule(cause_module.RULES, line.text) is None:
+            return  # its end is not written yet
         passed_on = _passing(line.text, MESSENGERS)
         found = classify(line, where, trace)
         if passed_on is not None or found is None:
@@ -223,6 +227,7 @@ class Failures:
             self.messenger_no = line.no
             self.messenger_rank = line.rank or ""
             self.messenger_phase, self.messenger_part = where.phase, where.part
+            self.messenger_raised = any(p.opens and p.pattern.search(line.text) for p in MESSENGERS)
             for known in self.candidates:
                 if known.taken_back_no and line.no - known.line_no <= REVIVAL_LINES:
                     known.taken_back_no = 0
@@ -334,7 +339,9 @@ class Failures:
 
     def _unstated(self) -> Failure:
         """Over, says a messenger, and no line says why (the log is cut, or the child was killed)."""
-        return cause_module.unstated(self.messenger, self.messenger_rank, self.messenger_phase, self.messenger_part)
+        return cause_module.unstated(
+            self.messenger, self.messenger_rank, self.messenger_phase, self.messenger_part, raised=self.messenger_raised
+        )
 
     def start_over(self) -> None:
         """A new start in the same file: no cause comes from an earlier one."""

@@ -163,9 +163,10 @@ def better(later: Candidate, earlier: Candidate) -> bool:
     return later.tier > earlier.tier
 
 
-def unstated(messenger: str, rank: str, phase: Phase, part: Part | None) -> Failure:
-    """A failure of which only the messenger is in the log."""
-    return Failure("killed", None, None, phase, part, rank or None, messenger or None, killed_advice())
+def unstated(messenger: str, rank: str, phase: Phase, part: Part | None, *, raised: bool) -> Failure:
+    """A failure of which only the messenger is in the log; `raised`: it announced an exception."""
+    failure_class: FailureClass = "code-error" if raised else "killed"
+    return Failure(failure_class, None, None, phase, part, rank or None, messenger or None, killed_advice())
 
 
 def killed_advice() -> Advice:

@@ -158,6 +158,7 @@ FILE_RULES: tuple[Rule, ...] = (
         "draft-mismatch",
         "draft",
         r"(?i)target and draft model.* same vocab|draft.{0,40}vocab\w*.{0,60}(?:match|same|differ)",
+        alone="suspect",  # llama.cpp says so and serves on without speculation
     ),
     # `ValueError: There is no module or parameter named 'model' in LlamaModel.` stands for whichever model loads
     # (see failures.py: with the draft it is a draft-mismatch)

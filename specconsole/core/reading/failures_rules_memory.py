@@ -101,7 +101,11 @@ MEMORY_RULES: tuple[Rule, ...] = (
     # `NCCL WARN Error while creating shared memory segment /dev/shm/nccl-vT3xq1 (size 9637888), error: No space
     # left on
     # device (28)`; `OSError: [Errno 28] No space left on device: '/dev/shm/...'`
-    rule("host-memory", "No space left on device", r"(?:shared memory|/dev/shm|shm).*No space left on device"),
+    rule(
+        "host-memory",
+        "No space left on device",
+        r"(?:shared memory|/dev/shm|shm).*No space left on device|No space left on device.*/dev/shm",
+    ),
     # `RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus error. It is possible that ... insufficient
     # shared memory (shm).`
     rule("host-memory", "insufficient shared memory"),
