@@ -150,6 +150,7 @@ async def compare(out: Path, rounds: int, idle: subprocess.Popen[str], busy: sub
         (out / "pane.txt").write_text(_pane(view))
         (out / "report.txt").write_text("\n".join(gpu_report(view)) + "\n")
         (out / "view.json").write_text(json.dumps(asdict(view), indent=1))
+        await asyncio.to_thread(shell, out, "nvitop-once.txt", f"{sys.executable} -m nvitop --once")
         probe = await wiring.hardware_tools().find_gpu_probe(transport)
         assert not isinstance(probe, str)
         held = memory_snapshot("before-kill", clock.wall_s(), await probe.snapshot(), await probe.processes())
@@ -355,9 +356,12 @@ def main() -> None:
               "nvidia-smi; nvidia-smi pmon -c 1")  # fmt: skip
         shell(args.out, "query-gpu-busy.csv", " ".join(query_argv("nvidia-smi")))
         shell(args.out, "gpus.json", f"cd {ROOT} && {sys.executable} -m specconsole gpus --json", 30)
-        cost = costs(args.seconds)
-        (args.out / "costs.json").write_text(json.dumps(cost, indent=1))
-        print("costs", json.dumps(cost))
+        try:
+            cost = costs(args.seconds)
+            (args.out / "costs.json").write_text(json.dumps(cost, indent=1))
+            print("costs", json.dumps(cost))
+        except OSError as error:  # the comparison is worth having without it
+            print("no costs:", error)
         result = asyncio.run(compare(args.out, args.rounds, holders[1], holders[0]))
         (args.out / "comparison.json").write_text(json.dumps(result, indent=1))
         print("agreement", json.dumps(result["agreement"]))
