@@ -120,18 +120,28 @@ class History:
         for stays in self._by_place.values():
             stays.sort(key=lambda sample: sample.at_s)
 
+        self._known: dict[tuple[str, StartKey, str, str | None, int], Alike | None] = {}
+        """Answers already given: a reading asks the same five times a second."""
+
     def __len__(self) -> int:
         return sum(len(stays) for stays in self._by_place.values())
 
     def phase_seconds(self, key: StartKey, phase: Phase, part: Part | None, nth: int) -> Alike | None:
         """Durations of this stay in the starts most alike; None where none is alike enough."""
-        stays = self._by_place.get((phase, part, nth), [])
-        return _alike([(s.key, s.seconds, s.finished) for s in stays], key, phase)
+        asked = (phase, key, phase, part, nth)
+        if asked not in self._known:
+            stays = self._by_place.get((phase, part, nth), [])
+            self._known[asked] = _alike([(s.key, s.seconds, s.finished) for s in stays], key, phase)
+        return self._known[asked]
 
     def seconds_to_ready(self, key: StartKey, phase: Phase, part: Part | None, nth: int) -> Alike | None:
         """Times from the end of this stay to a server that answers."""
-        stays = self._by_place.get((phase, part, nth), [])
-        return _alike([(s.key, s.to_ready_s, True) for s in stays if s.to_ready_s is not None], key, "to-ready")
+        asked = ("to-ready", key, phase, part, nth)
+        if asked not in self._known:
+            stays = self._by_place.get((phase, part, nth), [])
+            found = [(s.key, s.to_ready_s, True) for s in stays if s.to_ready_s is not None]
+            self._known[asked] = _alike(found, key, "to-ready")
+        return self._known[asked]
 
 
 def samples_of(
@@ -158,11 +168,15 @@ def samples_of(
         seen[place] = nth + 1
         if entry.seconds is None or entry.start_s is None:
             continue
-        following = timeline[index + 1].phase if index + 1 < len(timeline) else None
-        finished = following is not None and following not in ("failed", "stopping", "stopped")
+        following = timeline[index + 1] if index + 1 < len(timeline) else None
+        finished = following is not None and following.phase not in ("failed", "stopping", "stopped")
+        # A server's own word ("elapsed=1.23 s") leaves out what it does before the next phase begins.
         end_s = entry.start_s + entry.seconds
+        if following is not None and following.start_s is not None:
+            end_s = max(end_s, following.start_s)
         to_ready_s = max(0.0, ready_s - end_s) if ready_s is not None and finished else None
-        samples.append(PhaseSample(key, entry.phase, entry.part, nth, entry.seconds, finished, to_ready_s, at_s))
+        seconds = end_s - entry.start_s
+        samples.append(PhaseSample(key, entry.phase, entry.part, nth, seconds, finished, to_ready_s, at_s))
     return tuple(samples)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import atan, cos, exp, inf, log, pi, sin, sqrt
 from statistics import NormalDist
 
@@ -20,7 +21,8 @@ PRIOR_SIGMA = 0.3
 PRIOR_SAMPLES = 2
 DROPPED_KEY_SIGMA = 0.45
 LOW, MID, HIGH = 0.05, 0.5, 0.95
-_SHORTEST_S = 0.02
+_OFFSET_S = 0.25
+"""Added before the logarithm: stamps of whole seconds make a short phase 0 s or 1 s long by chance."""
 _SLACK_S = 0.25
 """Times are seen a poll late; below a second that is most of the spread."""
 _BOUND_REACH = 1.5
@@ -51,18 +53,19 @@ class Fit:
         return max(0.0, low - spent_s - _SLACK_S), max(0.0, mid - spent_s), max(0.0, high - spent_s + _SLACK_S)
 
     def _cdf(self, seconds: float) -> float:
-        return student_cdf((log(max(seconds, _SHORTEST_S)) - self.mu) / self.sigma, self.degrees)
+        return student_cdf((log(max(0.0, seconds) + _OFFSET_S) - self.mu) / self.sigma, self.degrees)
 
     def _quantile(self, share: float) -> float:
-        return exp(self.mu + self.sigma * student_quantile(share, self.degrees))
+        return exp(self.mu + self.sigma * student_quantile(share, self.degrees)) - _OFFSET_S
 
 
+@lru_cache(maxsize=256)
 def fit(alike: Alike) -> Fit | None:
     """None without a finished sample: lower bounds alone give no range."""
-    logs = [log(max(s, _SHORTEST_S)) for s in alike.finished_s]
+    logs = [log(s + _OFFSET_S) for s in alike.finished_s]
     if not logs:
         return None
-    bounds = [log(max(s, _SHORTEST_S)) for s in alike.at_least_s]
+    bounds = [log(s + _OFFSET_S) for s in alike.at_least_s]
     mu, spread = _moments(logs, len(logs))
     for _ in range(20 if bounds else 0):
         # A lower bound counts as what it would have become on average; iterated until that settles (EM).
@@ -121,10 +124,15 @@ def student_quantile(share: float, degrees: int) -> float:
         low *= 2.0
     while student_cdf(high, degrees) < share:
         high *= 2.0
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        if student_cdf(middle, degrees) < share:
-            low = middle
+    below, above = student_cdf(low, degrees) - share, student_cdf(high, degrees) - share
+    for _ in range(60):  # false position, kept from sticking to one end (the Illinois rule); about eight turns
+        middle = high - above * (high - low) / (above - below)
+        miss = student_cdf(middle, degrees) - share
+        if abs(miss) < 1e-15 or middle in (low, high):
+            return middle
+        if (miss < 0) == (above < 0):
+            below /= 2.0
         else:
-            high = middle
-    return (low + high) / 2.0
+            low, below = high, above
+        high, above = middle, miss
+    return high

@@ -99,7 +99,7 @@ def test_only_the_newest_samples_count() -> None:
 def test_samples_of_a_start_that_became_ready() -> None:
     timeline = (
         TimelineEntry("starting", None, 0.0, 20.0, 1),
-        TimelineEntry("weights", "target", 20.0, 30.0, 5),
+        TimelineEntry("weights", "target", 20.0, 28.6, 5),  # the server's own word, less than the stay
         TimelineEntry("weights", "draft", 50.0, 2.0, 9),
         TimelineEntry("weights", "target", 52.0, 1.0, 11),
         TimelineEntry("ready", None, 60.0, 5.0, 20),
@@ -110,7 +110,7 @@ def test_samples_of_a_start_that_became_ready() -> None:
         ("starting", None, 0, 20.0, True, 40.0, 7.0),
         ("weights", "target", 0, 30.0, True, 10.0, 7.0),
         ("weights", "draft", 0, 2.0, True, 8.0, 7.0),
-        ("weights", "target", 1, 1.0, True, 7.0, 7.0),
+        ("weights", "target", 1, 8.0, True, 0.0, 7.0),
     ]
     answered = samples_of(KEY, timeline, at_s=7.0, answered_s=62.5)
     assert answered[0].to_ready_s == 42.5
@@ -190,7 +190,7 @@ def test_student_agrees_with_published_tables_and_itself() -> None:
         assert student_quantile(0.95, degrees) == pytest.approx(published, abs=6e-4)
     for degrees in (1, 2, 5, 8, 41):
         for t in (-4.0, -0.3, 0.0, 1.7, 9.0):
-            assert student_quantile(student_cdf(t, degrees), degrees) == pytest.approx(t, abs=1e-6)
+            assert student_quantile(student_cdf(t, degrees), degrees) == pytest.approx(t, abs=1e-4)
     assert student_quantile(0.0, 3) == -math.inf
 
 
@@ -267,6 +267,6 @@ def test_recorded_starts_foretold_from_the_others() -> None:
     assert len(phases) > 500
     assert len(ready) > 200
     assert coverage(phases) >= 0.88
-    assert coverage(ready) >= 0.83  # starts on a busy machine or a first launch ever are unlike all the others
+    assert coverage(ready) >= 0.87  # starts on a busy machine or a first launch ever are unlike all the others
     every = [guess for _, guess in told if guess.mid_s is not None]
     assert coverage(every) >= 0.85
