@@ -117,25 +117,19 @@ class Reader:
             block = block.replace(b"\r\n", b"\n")
         start = 0
         while start < len(block):
-            settled_before = self._settled
-            used = self._part(block[start:] if start else block, at_s)
-            start += used
-            if self._state.pipeline.settled != settled_before:
-                self._use_dialects()
+            start += self._part(block[start:] if start else block, at_s)
 
     def _part(self, block: bytes, at_s: float | None) -> int:
         """Reads lines until the engine gets settled or unsettled (then other literals count); bytes used."""
-        state = self._state
+        state, prefilter = self._state, self._prefilter
         pipeline, first_no = state.pipeline, state.lf_lines + 1
         lines = block.split(b"\n")
-        kinds = self._prefilter.kinds(block)
-        picked = self._prefilter.pick(lines, kinds)
+        kinds = prefilter.kinds(block)
+        picked = prefilter.pick(lines, kinds)
         chosen = picked.indexes
         done, following = 0, 0
         while True:
-            no = first_no + done
-            if pipeline.failures.hungry or (pipeline.clock.now_s is None and no <= _STAMP_SEARCH_LINES):
-                # A traceback is open, or times still need their first stamp: the next line, whatever it holds.
+            if self._wants_all(first_no + done):
                 index = done
             else:
                 while following < len(chosen) and chosen[following] < done:
@@ -150,7 +144,7 @@ class Reader:
                 pipeline.fresh_trouble = False
                 self._keep_before(lines, index, first_no)
             done = index + 1
-            if pipeline.settled != self._settled:
+            if self._prefilter is not prefilter:
                 return self._leave(lines, done, len(block))
 
     def _keep_before(self, lines: list[bytes], index: int, first_no: int) -> None:
@@ -189,9 +183,25 @@ class Reader:
         return True
 
     def _line(self, raw: bytes, no: int, at_s: float | None) -> None:
+        """One physical line. What CRs separate in it is judged piece by piece, as if it had come so."""
+        if b"\r" not in raw:
+            self._piece(raw, no, at_s)
+            return
+        for piece in raw.split(b"\r"):
+            if piece and (self._wants_all(no) or self._prefilter.kind(piece) != NOTHING):
+                self._piece(piece, no, at_s)
+
+    def _piece(self, raw: bytes, no: int, at_s: float | None) -> None:
         pipeline = self._state.pipeline
         for line, found in read_line(raw, no, at_s, pipeline.clock, pipeline.shapes):
             pipeline.line(line, found, self._dialects)
+        if pipeline.settled != self._settled:
+            self._use_dialects()
+
+    def _wants_all(self, no: int) -> bool:
+        """Whether the next line matters whatever it holds: a traceback is open, or times need their first stamp."""
+        pipeline = self._state.pipeline
+        return pipeline.failures.hungry or (pipeline.clock.now_s is None and no <= _STAMP_SEARCH_LINES)
 
     # ------------------------------------------------------------------ reading out
 

@@ -54,6 +54,8 @@ class Serving:
     """State of the reducer; plain data."""
 
     groups: dict[str, Group] = field(default_factory=dict)
+    last_group: str = ""
+    """Whose window was opened last."""
     windows: int = 0
     """0 none, 1 one, 2 more: an exact count is not needed and would forbid skipping lines."""
 
@@ -114,6 +116,7 @@ class Serving:
             seen = Seen(line.no, now_s, not spans_idle)
             self._fill(seen, event)
             group.windows = [*group.windows[1 - KEPT_WINDOWS :], seen]
+            self.last_group = event.group
             group.idle = False
             self.windows = min(2, self.windows + 1)
         if event.running is None:
@@ -155,8 +158,12 @@ class Serving:
         full = [window for window in map(_last_full, groups) if window is not None]
         windows = full or [group.windows[-1] for group in groups]
         rates = [w.gen_throughput_tok_s for w in full if w.gen_throughput_tok_s is not None]
+        accepts = [(w.accept_length, w.running) for w in windows]
+        if all(length is None for length, _ in accepts):
+            # A short request may end without a draft: the window before it still says how well drafts fit.
+            accepts = [(w.accept_length, w.running) for w in map(_last_drafted, groups) if w is not None]
         return Metrics(
-            accept_length=_weighted([(w.accept_length, w.running) for w in windows]),
+            accept_length=_weighted(accepts),
             gen_throughput_tok_s=round(sum(rates), 4) if rates else None,
             running=_total([w.running for w in windows]),
             queued=_total([w.queued for w in windows]),
@@ -192,6 +199,10 @@ class Serving:
 
 def _last_full(group: Group) -> Seen | None:
     return next((window for window in reversed(group.windows) if window.full), None)
+
+
+def _last_drafted(group: Group) -> Seen | None:
+    return next((window for window in reversed(group.windows) if window.accept_length is not None), None)
 
 
 def _weighted(pairs: list[tuple[float | None, int | None]]) -> float | None:

@@ -160,6 +160,11 @@ TABLE: tuple[tuple[str, str, Meaning], ...] = (
     ("is disabled", r"^(?:[Mm]ixed.?chunk|Overlap|The (?:mixed chunked|overlap)|[Pp]refix caching|Radix cache|CUDA graph|Cuda graph)\b.*\bdisabled\b", _overridden),
     ("Falling back to", r"^speculative_adaptive disabled", _overridden),
     ("is set to", r"^(?:Setting|\w+ (?:is|was) (?:automatically )?set to \S+ (?:because|since|for|due))", _overridden),
+    # `Disabling auto-selected prefill CUDA graph: only 0.40 GiB is free ...`; `Disable prefill CUDA graph because ...`
+    # is informational, most of all where it names the setting itself.
+    ("Disabling auto-selected", r"^Disabling auto-selected", _overridden),
+    # `max_total_tokens=8192 is larger than the profiled value 2641. Use the profiled value instead.`
+    ("larger than the profiled", r"is larger than the profiled value", _overridden),
     ("Spec v1 is used", r"^Spec v1 is used", _overridden),
     ("Overriding", r"^Overriding (?:the )?draft", _overridden),
     ("max_running_requests", r"max_running_requests \d+ -> \d+", _overridden),
