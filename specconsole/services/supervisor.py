@@ -6,10 +6,11 @@ Leaving the block ends watching, never a server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.profile import Profile
@@ -38,7 +39,7 @@ class HostTools:
     transport: Transport
     launcher: Launcher
     http: HttpClient
-    background: tuple[Callable[[], Awaitable[None]], ...] = ()
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     """What runs as long as the host is open (the link's keeper, the sampler)."""
 
 
@@ -99,13 +100,9 @@ class Supervisor:
                 await tools.http.aclose()
                 await tools.transport.aclose()
 
-    def _spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         assert self._group is not None
-
-        async def run() -> None:
-            await work
-
-        task = self._group.create_task(run(), name=name)
+        task = self._group.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -122,11 +119,31 @@ class Supervisor:
             return self._hosts[name]
 
     async def add_host(self, name: str) -> None:
-        """Opens a host and looks for launches there."""
+        """Opens a host and looks for launches there. Raises TransportError when it can't be opened; nothing stays."""
+        await self.host(name)
         if name not in self._names:
             self._names = (*self._names, name)
             self._spawn(self._run_host(name), f"host {name}")
-        await self.host(name)
+
+    async def drop_host(self, name: str) -> None:
+        """Stops watching a host and everything on it; what runs there goes on."""
+        self._names = tuple(other for other in self._names if other != name)
+        dropped = [launch_id for launch_id, watch in self.watches.items() if watch.host == name]
+        mine = {f"host {name}", f"background {name}", *(f"watch {launch_id}" for launch_id in dropped)}
+        ending = [task for task in self._tasks if task.get_name() in mine]
+        for task in ending:
+            task.cancel()
+        if ending:
+            await asyncio.wait(ending)
+        for launch_id in dropped:
+            del self.watches[launch_id]
+            self.board.drop_launch(launch_id)
+        tools = self._hosts.pop(name, None)
+        if tools is not None:
+            await tools.http.aclose()
+            await tools.transport.aclose()
+        self._discovered.pop(name, None)
+        self.board.drop_host(name)
 
     async def _run_host(self, name: str) -> None:
         found = self._discovered.setdefault(name, asyncio.Event())

@@ -138,7 +138,11 @@ command -v setsid >/dev/null 2>&1 || fail no-setsid
 root={STATE_FOLDER}/launches/$(machine); dir=$root/{spec.launch_id}
 why=$(mkdir -p "$root" 2>&1) || fail state-folder
 why=$(mkdir "$dir" 2>&1) || fail launch-folder
-lost() {{ rm -rf "$dir"; fail write; }}
+lost() {{
+  # dash says no more than "I/O error".
+  why="$why; $(df -Pk "$root" 2>/dev/null | awk 'NR==2 {{print $4}}') KiB free there"
+  rm -rf "$dir"; fail write
+}}
 put() {{ why=$( {{ printf %s "$2" >"$dir/$1.tmp" && mv "$dir/$1.tmp" "$dir/$1"; }} 2>&1 ); }}
 why=$( {{ printf '%-46s\\n' none >"$dir/exit.tmp" && : >"$dir/server.log"; }} 2>&1 ) || lost
 {puts}
