@@ -104,7 +104,8 @@ class Serving:
         return "serving"
 
     def _window(self, line: Line, event: Window, now_s: float | None, was_ready: bool) -> str | None:
-        group = self._group(event.group, was_ready)
+        joins = not event.opens and not event.group
+        group = self._group(self.last_group if joins else event.group, was_ready)
         if group.probing:
             return None  # forty health probes make a decode line too (seen with 0.5.17)
         said = (event.accept_length, event.gen_throughput_tok_s, event.running, event.queued, event.kv_usage)
