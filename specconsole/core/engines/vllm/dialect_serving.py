@@ -21,7 +21,7 @@ def _stats(match: re.Match[str]) -> Sequence[Event]:
         gen_throughput_tok_s=generation,
         running=running,
         queued=queued,
-        kv_usage=float(usage[1]) / 100 if usage else None,
+        kv_usage=round(float(usage[1]) / 100, 5) if usage else None,
         group="" if engine is None else str(engine),
         spans_idle=False,
     )
