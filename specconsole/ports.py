@@ -162,6 +162,25 @@ class OfferedKey:
     """The known_hosts file that trusting it would write to."""
 
 
+@dataclass(frozen=True, slots=True)
+class LinkAbilities:
+    """What a connection can do, as far as it was found out by using it."""
+
+    sftp: bool
+    session_limit: int
+    """Session channels that we may have at once."""
+    most_sessions: int
+    """Session channels that were open at once so far."""
+    chatter_bytes: int
+    """What the login shell's start-up files print (0: nothing)."""
+    setsid: bool
+    timeout: bool
+    server: str
+    """The host's SSH software."""
+    via: str
+    """How it was reached: `directly`, a jump host's name, `ProxyCommand`."""
+
+
 @runtime_checkable
 class Link(Transport, Protocol):
     """A Transport that has to be connected, may break, and can be connected again.
@@ -175,6 +194,10 @@ class Link(Transport, Protocol):
     @property
     def offered_key(self) -> OfferedKey | None:
         """The key that the last `connect` refused; None when it refused none."""
+
+    @property
+    def abilities(self) -> LinkAbilities | None:
+        """None before the first connect."""
 
     @property
     def last_heard_s(self) -> float | None:

@@ -5,25 +5,31 @@ Adapters are imported where they are built: a verb that needs no SSH or HTTP doe
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import os
 import platform
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from specconsole.assets import shipped_folder
+from specconsole.core.hosts.names import LOCAL
 from specconsole.errors import BadInputError
-from specconsole.ports import Clock, HardwareTools, ServerApi, Transport
+from specconsole.ports import Asker, Clock, HardwareTools, Link, ServerApi, Transport
 from specconsole.services.board import Board
 from specconsole.services.launch_view import WhoWeAre
 
 if TYPE_CHECKING:
+    from specconsole.adapters.hosts_toml import HostsFiles
+    from specconsole.adapters.ssh import SshLink
     from specconsole.adapters.toml_files import ProfileFiles
+    from specconsole.core.hosts.listing import HostEntry
     from specconsole.services.console_commands import ConsoleCommands
+    from specconsole.services.host_link import HostLink
     from specconsole.services.supervisor import HostTools, Supervisor
 
 
@@ -103,9 +109,48 @@ def hardware_tools() -> HardwareTools:
     return HostHardware()
 
 
+def hosts_files() -> HostsFiles:
+    """hosts.toml and what was added to it."""
+    from specconsole.adapters.hosts_toml import HostsFiles
+
+    return HostsFiles(config_folder())
+
+
+def host_names() -> tuple[str, ...]:
+    """Hosts that a console connects to when it starts: `local`, then those of the hosts files. Raises BadInputError."""
+    entries = hosts_files().read()
+    chosen = [name for name, entry in entries.items() if entry.connect and name != LOCAL]
+    local = entries.get(LOCAL)
+    return (LOCAL, *chosen) if local is None or local.connect else tuple(chosen)
+
+
+def host_entry(name: str) -> HostEntry:
+    """What the files say about a host; a plain entry for one they don't know. Raises BadInputError."""
+    from specconsole.core.hosts.listing import HostEntry
+
+    return hosts_files().read().get(name) or HostEntry(name)
+
+
+def ssh_link(name: str) -> SshLink:
+    """A link to a host that is not `local`, not yet connected."""
+    from specconsole.adapters.ssh import SshLink
+
+    return SshLink(name, host_entry(name).target)
+
+
+def asker_on_terminal() -> Asker | None:
+    """None where nobody can be asked."""
+    from specconsole.adapters.terminal_asker import terminal_asker
+
+    return terminal_asker()
+
+
 @asynccontextmanager
 async def open_transport(name: str) -> AsyncIterator[Transport]:
-    """A way to a host (`local`, an alias from ssh_config, `user@host`), connected. Raises TransportError."""
+    """A way to a host (`local`, an alias from ssh_config, `user@host`), connected; may ask on the terminal.
+
+    Raises TransportError.
+    """
     transport = await _transport(name)
     try:
         yield transport
@@ -114,25 +159,57 @@ async def open_transport(name: str) -> AsyncIterator[Transport]:
 
 
 async def _transport(name: str) -> Transport:
-    if name == "local":
+    if name == LOCAL:
         from specconsole.adapters.local import LocalTransport
 
         return LocalTransport()
-    from specconsole.adapters.ssh import SshLink
-
-    link = SshLink(name)
-    await link.connect()
+    link = ssh_link(name)
+    await link.connect(asker_on_terminal())
     return link
 
 
-async def open_host(name: str) -> HostTools:
-    """Everything to work on one host. Raises TransportError."""
-    from specconsole.adapters.http import HostHttp
-    from specconsole.adapters.process_launcher import ProcessLauncher
-    from specconsole.services.supervisor import HostTools
+class HostOpener:
+    """Makes what is needed to work on a host, with a keeper for every link.
 
-    transport = await _transport(name)
-    return HostTools(name, transport, ProcessLauncher(transport), HostHttp(transport))
+    With an `asker` (a window) a host that is down is opened all the same and tried again; without one, as the
+    verbs of the command line work, it raises TransportError.
+    """
+
+    def __init__(self, board: Board, clock: Clock, *, asker: Asker | None, read_only: bool) -> None:
+        self.keepers: dict[str, HostLink] = {}
+        self._board = board
+        self._clock = clock
+        self._asker = asker
+        self._read_only = read_only
+
+    async def __call__(self, name: str) -> HostTools:
+        from specconsole.adapters.http import HostHttp
+        from specconsole.adapters.process_launcher import ProcessLauncher
+        from specconsole.services.supervisor import HostTools
+
+        background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        if name == LOCAL or self._asker is None:
+            transport = await _transport(name)
+        else:
+            transport = ssh_link(name)
+        if isinstance(transport, Link):
+            keeper = self._keeper(transport, name)
+            self.keepers[name] = keeper
+            background.append(keeper.run)
+        return HostTools(name, transport, ProcessLauncher(transport), HostHttp(transport), tuple(background))
+
+    def _keeper(self, link: Link, name: str) -> HostLink:
+        from specconsole.adapters.network_watch import NetworkWatch
+        from specconsole.services.host_link import HostLink
+
+        return HostLink(
+            link,
+            self._board,
+            self._clock,
+            asker=self._asker,
+            network=NetworkWatch(),
+            read_only=self._read_only or host_entry(name).read_only,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +222,44 @@ class Console:
 
 
 @asynccontextmanager
-async def open_supervisor(hosts: Iterable[str] = ("local",), *, read_only: bool = False) -> AsyncIterator[Console]:
-    """The live services for the length of a block; servers outlive it."""
+async def open_supervisor(
+    hosts: Iterable[str] = ("local",), *, read_only: bool = False, window: bool = False
+) -> AsyncIterator[Console]:
+    """The live services for the length of a block; servers outlive it.
+
+    `window`: somebody sees the board, so questions of hosts go there, and hosts that are down are kept trying.
+    """
+    from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
     from specconsole.services.console_commands import ConsoleCommands
+    from specconsole.services.host_desk import HostDesk
+    from specconsole.services.host_questions import BoardAsker
     from specconsole.services.supervisor import Parts, Supervisor
 
-    folder = state_folder()
-    files = profile_files()
-    us = who_we_are(folder)
+    def read_disk() -> tuple[Path, ProfileFiles, WhoWeAre, HostsFiles, list[str]]:
+        folder = state_folder()
+        return folder, profile_files(), who_we_are(folder), hosts_files(), ssh_aliases()
+
+    folder, files, us, hosts_known, aliases = await asyncio.to_thread(read_disk)
+    clock, board = system_clock(), Board()
+    asker = BoardAsker(board, clock.wall_s) if window else None
+    opener = HostOpener(board, clock, asker=asker, read_only=read_only)
     store = await SqliteStore.open(folder / "store.sqlite")
     parts = Parts(
-        clock=system_clock(),
+        clock=clock,
         us=us,
         store=store,
         state_folder=folder,
-        open_host=open_host,
+        open_host=opener,
         apis=server_apis(),
         read_profile=files.read,
         profile_names=files.paths,
         read_only=read_only,
+        board=board,
     )
     try:
         async with Supervisor(parts, hosts) as supervisor:
-            yield Console(supervisor, supervisor.board, ConsoleCommands(supervisor))
+            desk = HostDesk(supervisor, opener.keepers, hosts_known, aliases, asker)
+            yield Console(supervisor, board, ConsoleCommands(supervisor, desk))
     finally:
         await store.aclose()

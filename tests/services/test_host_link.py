@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,12 @@ from specconsole.services.host_questions import BoardAsker
 from tests.support.fault_proxy import FaultProxy
 from tests.support.sshd_lab import PASSWORD, SshdLab, make_key, sshd_lab
 from tests.support.waiting import free_port, until
+
+
+def ssh_keygen(*arguments: str | Path) -> str:
+    """OpenSSH's own view of keys and files: the witness."""
+    return subprocess.run(["ssh-keygen", *arguments], capture_output=True, check=True).stdout.decode()
+
 
 QUICK = Pace(look_s=0.05, quiet_s=0.2, stale_s=0.6, probe_s=0.5)
 
@@ -120,11 +127,8 @@ async def test_authentication_failed_stops_and_does_not_hammer(ssh_config: Path,
 async def test_an_unknown_key_shows_its_fingerprint_and_is_trusted_on_request(
     sshd: SshdLab, isolated_home: Path, ssh_account: str
 ) -> None:
-    import subprocess
-
     sshd.client_config(isolated_home, alias="new", user=ssh_account, trust=False)
-    shown = subprocess.run(["ssh-keygen", "-lf", sshd.folder / "host_ed25519.pub"], capture_output=True, check=True)
-    fingerprint = shown.stdout.decode().split()[1]
+    fingerprint = ssh_keygen("-lf", sshd.folder / "host_ed25519.pub").split()[1]
     async with keeping("new") as bench:
         view = await bench.state("key-unknown")
         assert fingerprint in view.detail
@@ -133,11 +137,8 @@ async def test_an_unknown_key_shows_its_fingerprint_and_is_trusted_on_request(
         assert bench.view.state == "key-unknown"
         await bench.keeper.trust(fingerprint)
         await bench.state("up")
-    found = subprocess.run(
-        ["ssh-keygen", "-F", f"[127.0.0.1]:{sshd.port}", "-f", isolated_home / ".ssh" / "known_hosts"],
-        capture_output=True, check=True,
-    )  # fmt: skip
-    assert sshd.host_key_line in found.stdout.decode()
+    found = ssh_keygen("-F", f"[127.0.0.1]:{sshd.port}", "-f", isolated_home / ".ssh" / "known_hosts")
+    assert sshd.host_key_line in found
 
 
 async def test_a_changed_key_is_refused_with_both_fingerprints(

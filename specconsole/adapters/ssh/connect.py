@@ -69,15 +69,18 @@ class Connected:
 class Connector:
     """Makes connections to one host; keeps keys that a person unlocked, so that a reconnect need not ask again."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, target: str) -> None:
         self.name = name
+        self._target = target
         self.refused: Refused | None = None
+        self.key_trusted = False
         self._unlocked: list[asyncssh.SSHKey] = []
 
     async def connect(self, asker: Asker | None) -> Connected:
         """Raises the TransportError (or BadInputError: ssh_config) that says why not."""
         self.refused = None
-        return await self._reach(await resolve(self.name), asker, through=None, depth=0)
+        settings = dataclasses.replace(await resolve(self._target), name=self.name)
+        return await self._reach(settings, asker, through=None, depth=0)
 
     async def _reach(
         self, settings: HostSettings, asker: Asker | None, through: Connected | None, depth: int
@@ -101,6 +104,7 @@ class Connector:
             tunnel = beneath[-1] if beneath else through
             connection = await self._log_in(settings, client, tunnel, proxy)
         except BaseException as error:
+            self.key_trusted = depth == 0 and client.key_trusted
             if proxy is not None:
                 await proxy.aclose()
             for below in reversed(beneath):

@@ -17,7 +17,7 @@ from specconsole.adapters.ssh.sessions import Sessions
 from specconsole.adapters.ssh.shell_files import ShellFiles
 from specconsole.adapters.ssh.stream import open_stream
 from specconsole.errors import LinkLostError, RefusedError, SpecconsoleError, TransportError
-from specconsole.ports import Asker, ByteStream, Completed, FileStat, OfferedKey, RemoteFile
+from specconsole.ports import Asker, ByteStream, Completed, FileStat, LinkAbilities, OfferedKey, RemoteFile
 
 _OUTPUT_BYTES = 16 * 1024 * 1024
 
@@ -36,34 +36,18 @@ class _Up:
         return await self.sftp.files() or self.shell_files
 
 
-@dataclass(frozen=True, slots=True)
-class Abilities:
-    """What the connection can do, for `hosts check`."""
-
-    sftp: bool
-    session_limit: int
-    most_sessions: int
-    chatter_bytes: int
-    """What the login shell's start-up files print (0: nothing)."""
-    setsid: bool
-    timeout: bool
-    server: str
-    """The host's SSH software."""
-    via: str
-    """How it was reached (`directly`, `gateway`, `ProxyCommand`)."""
-
-
 class SshLink:
     """A host over SSH. Satisfies `specconsole.ports.Link`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, target: str = "") -> None:
+        """`name` is what people call it; `target` what ssh_config knows it as, or `user@host[:port]`."""
         self._name = name
-        self._connector = Connector(name)
+        self._connector = Connector(name, target or name)
         self._up: _Up | None = None
         self._why: TransportError | None = None
         self._heard_s: float | None = None
         self._connecting = asyncio.Lock()
-        self._abilities: Abilities | None = None
+        self._abilities: LinkAbilities | None = None
 
     @property
     def host(self) -> str:
@@ -78,7 +62,7 @@ class SshLink:
         return self._heard_s
 
     @property
-    def abilities(self) -> Abilities | None:
+    def abilities(self) -> LinkAbilities | None:
         """None before the first connect."""
         return self._abilities
 
@@ -89,6 +73,11 @@ class SshLink:
             return None
         key = refused.key
         return OfferedKey(key.get_algorithm(), key.get_fingerprint(), refused.settings.known_files[0])
+
+    @property
+    def key_trusted(self) -> bool:
+        """Whether the last `connect` got past the host's key, whatever came after."""
+        return self._connector.key_trusted
 
     async def connect(self, asker: Asker | None = None) -> None:
         async with self._connecting:
@@ -118,7 +107,7 @@ class SshLink:
             await commands.aclose()
             await link.aclose()
             raise
-        self._abilities = Abilities(
+        self._abilities = LinkAbilities(
             sftp.works, sessions.limit, sessions.most_in_use, shell.chatter_bytes, shell.has_setsid,
             shell.has_timeout, str(link.connection.get_extra_info("server_version", "")),
             link.settings.jumps[-1] if link.beneath else "ProxyCommand" if link.proxy else "directly",

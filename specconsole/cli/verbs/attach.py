@@ -40,7 +40,8 @@ async def _attach(args: argparse.Namespace) -> int:
     from specconsole.cli.launch_text import launch_json, state_text
     from specconsole.wiring import open_supervisor
 
-    async with open_supervisor((args.host,), read_only=True) as console:
+    async with open_supervisor((), read_only=True) as console:
+        await console.supervisor.add_host(args.host)
         await console.supervisor.discovered(args.host)
         watch = console.supervisor.find(args.launch)
         await watch.settled()

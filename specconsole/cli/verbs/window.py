@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from specconsole.services.board import Board
     from specconsole.services.commands import Commands, LaunchOrder
     from specconsole.ui.app import ConsoleApp
+    from specconsole.ui.window_state import WindowState
 
 HELP = "open the window"
 
@@ -35,34 +36,50 @@ def _check_terminal() -> None:
         raise BadInputError("the window needs a terminal", try_="a verb, as in: specconsole status --json")
 
 
-def build_app(
-    board: Board, commands: Commands, *, badge: str = "", remember: bool = True, welcome: str = ""
-) -> ConsoleApp:
-    """The app over a board and commands, with the person's themes and keys. Raises BadInputError for a bad key file."""
-    import time
-    from pathlib import Path
+class Settings:
+    """What the window needs from files, read before its loop begins. Raises BadInputError for a bad key file."""
 
-    import platformdirs
+    def __init__(self, *, remember: bool = True) -> None:
+        from pathlib import Path
 
-    from specconsole.assets import shipped_folder
-    from specconsole.ui.app import ConsoleApp
-    from specconsole.ui.desk import Desk
-    from specconsole.ui.keymap import read_keymap
-    from specconsole.ui.theme_files import read_themes
+        import platformdirs
 
-    config = Path(platformdirs.user_config_dir("specconsole"))
-    state: Path = Path(platformdirs.user_state_dir("specconsole")) / "window.json"
-    themes, problems = read_themes([shipped_folder("themes"), config / "themes"])
-    actions = read_keymap(config / "keys.toml")
-    desk = Desk(board, commands, monotonic_s=time.monotonic, wall_s=time.time, badge=badge)
-    return ConsoleApp(
-        desk,
-        themes,
-        actions=actions,
-        state_path=state if remember else None,
-        problems=[str(problem) for problem in problems],
-        welcome=welcome,
-    )
+        from specconsole.assets import shipped_folder
+        from specconsole.ui.keymap import read_keymap
+        from specconsole.ui.theme_files import read_themes
+        from specconsole.ui.window_state import WindowState, read_state
+
+        config = Path(platformdirs.user_config_dir("specconsole"))
+        self.remember = remember
+        self.state_path = Path(platformdirs.user_state_dir("specconsole")) / "window.json"
+        self.themes, problems = read_themes([shipped_folder("themes"), config / "themes"])
+        self.problems = [str(problem) for problem in problems]
+        self.actions = read_keymap(config / "keys.toml")
+        self.state = read_state(self.state_path) if remember else WindowState()
+
+    def app(self, board: Board, commands: Commands, *, badge: str = "", welcome: str = "") -> ConsoleApp:
+        """The app over a board and commands."""
+        import time
+
+        from specconsole.ui.app import ConsoleApp
+        from specconsole.ui.desk import Desk
+
+        return ConsoleApp(
+            Desk(board, commands, monotonic_s=time.monotonic, wall_s=time.time, badge=badge),
+            self.themes,
+            actions=self.actions,
+            state=self.state,
+            save=self.save if self.remember else None,
+            problems=self.problems,
+            welcome=welcome,
+        )
+
+    def save(self, state: WindowState) -> None:
+        """Writes the window's state down."""
+        from specconsole.ui.window_state import write_state
+
+        if self.remember:
+            write_state(self.state_path, state)
 
 
 def run_window(
@@ -73,27 +90,32 @@ def run_window(
     import sys
 
     _check_terminal()
+    settings = Settings()
 
     async def live() -> list[str]:
         from specconsole.wiring import open_supervisor
 
-        async with open_supervisor(hosts=_all_hosts(hosts), read_only=read_only) as supervisor:
-            app = build_app(
-                supervisor.board, supervisor.commands, badge="read-only" if read_only else "", welcome=welcome
-            )
+        async with open_supervisor(hosts=_all_hosts(hosts), read_only=read_only, window=True) as supervisor:
+            badge = "read-only" if read_only else ""
+            app = settings.app(supervisor.board, supervisor.commands, badge=badge, welcome=welcome)
             if first_order is not None:
                 app.order_first(first_order)
             await app.run_async()
+            settings.state = app.state
             return await app.errands.finish(LEAVE_WAIT_S)
 
-    for late in asyncio.run(live()):
+    late_ones = asyncio.run(live())
+    settings.save(settings.state)
+    for late in late_ones:
         print(f"specconsole: {late}: still under way when the window closed", file=sys.stderr)
     return 0
 
 
 def _all_hosts(more: tuple[str, ...]) -> tuple[str, ...]:
-    """`local` and those named; the supervisor adds the ones that were added before."""
-    return tuple(dict.fromkeys(("local", *more)))
+    """`local`, those of the hosts files, and those named. Raises BadInputError for a hosts file with an error."""
+    from specconsole.wiring import host_names
+
+    return tuple(dict.fromkeys((*host_names(), *more)))
 
 
 def run_replay(speed: float = 1.0) -> int:
@@ -103,6 +125,7 @@ def run_replay(speed: float = 1.0) -> int:
     from pathlib import Path
 
     _check_terminal()
+    settings = Settings(remember=False)
 
     async def play(folder: Path) -> None:
         from specconsole.adapters.system_clock import SystemClock
@@ -113,9 +136,7 @@ def run_replay(speed: float = 1.0) -> int:
         replay = Replay(recording, folder, SystemClock(), speed=speed)
         replay.show(0.0)
         pace = "" if speed == 1.0 else f" ×{speed:g}"
-        app = build_app(
-            replay.board, replay.commands, badge=f"RECORDING{pace}", remember=False, welcome=recording.title
-        )
+        app = settings.app(replay.board, replay.commands, badge=f"RECORDING{pace}", welcome=recording.title)
         playing = asyncio.create_task(replay.run())
         try:
             await app.run_async()
