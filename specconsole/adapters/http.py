@@ -156,7 +156,8 @@ class HostHttp:
                 return HttpAnswer(response.status_code, bytes(data))
         except ConnectionRefusedAtHostError:
             raise
-        except (httpcore.TimeoutException, httpx.TimeoutException):
+        except (TimeoutError, httpcore.TimeoutException, httpx.TimeoutException):
+            # Before OSError, of which TimeoutError is one.
             raise TimeoutError from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.TransportError, ConnectionError) as error:
             raise ConnectionResetAtHostError(str(error) or type(error).__name__, where=where) from error
