@@ -55,7 +55,7 @@ class Bar:
 # digits costs linear time.
 _COUNT = r"(?<![\d.])\d{1,15}(?:\.\d{1,3})?[kKMGTP]?"
 # Elapsed and remaining: 00:12, 1:08:20, 1 day, 2:03:04 and 1d 02:03:04.
-_SPAN = r"(?:\d{1,4}\s?d(?:ays?)?,?\s?)?(?:\d{1,5}:)?\d{1,2}:\d{2}"
+_SPAN = r"(?:\d{1,4}\s?d(?:ays?)?,?\s?)?(?:\d{1,12}:)?\d{1,2}:\d{2}"
 
 # Multi-thread loading shards:  34% Completed | 22/64 [00:01<00:02, 19.3it/s]       SGLang 0.5.17, srt/utils/common.py
 # Loading safetensors checkpoint shards:  63% Completed | 31/49 [10:02<05:33, 18.52s/it]
@@ -72,7 +72,7 @@ _COUNTED = re.compile(
 # The commonest forms of the above, whole: nearly every bar, at a fraction of the cost.
 _COMMON = re.compile(
     r"(?<!\d)(\d{1,3})%(?:\|[^|\r\n\[]{0,100}\| | Completed \| )(\d{1,9})/(\d{1,9}) "
-    r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<(?:([\d:]{5,10})|\?), +(?:(\d{1,9}(?:\.\d{1,2})?)(it/s|s/it)|\?it/s)\]"
+    r"\[(?:(\d{1,4}):)?(\d\d):(\d\d)<(?:([\d:]{5,18})|\?), +(?:(\d{1,9}(?:\.\d{1,2})?)(it/s|s/it)|\?it/s)\]"
 )
 
 # 12it [00:03,  3.41it/s]          tqdm without a total
@@ -110,7 +110,7 @@ _SUBJECT = re.compile(
 )
 # What may stand behind the part of a cut bar that could be read: "Completed | 22/6", "00:0", "<00:1".
 _BAR_REST = re.compile(r"^\s*(?:\|?\s*Completed)?[\s|\d/:<\[,.?\u2588-\u258f]*(?:it|s|it/s?|s/it?)?$")
-_SPAN_PARTS = re.compile(r"(?:(\d{1,4})\s?d(?:ays?)?,?\s?)?(?:(\d{1,5}):)?(\d{1,2}):(\d{2}(?:\.\d{1,6})?)")
+_SPAN_PARTS = re.compile(r"(?:(\d{1,4})\s?d(?:ays?)?,?\s?)?(?:(\d{1,12}):)?(\d{1,2}):(\d{2}(?:\.\d{1,6})?)")
 _LINE_END = re.compile(r"[\r\n]")
 
 _SCALE = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}

@@ -187,9 +187,10 @@ def _refined(state: BarTrack, bar: Bar, elapsed_s: float) -> tuple[BarTrack, flo
     seconds = count / rate
     wait_s = max(0.0, (seconds - keep * state.ema_seconds) / _TQDM_SMOOTHING)
     since_s = last_s if state.ema_done == state.done else _time_of(state.points, state.ema_done)
-    refined_s = min(max(since_s + wait_s, last_s, elapsed_s), max(last_s, elapsed_s + 0.999))
-    if bar.total is not None and bar.done >= bar.total:
-        refined_s = min(max(bar.done / rate, last_s, elapsed_s), elapsed_s + 0.999)  # the last rate is the plain mean
+    refined_s = since_s + wait_s
+    if bar.total is not None and bar.done >= bar.total and not elapsed_s <= refined_s < elapsed_s + 1.0:
+        refined_s = bar.done / rate  # printed at the bar's end: the plain mean
+    refined_s = min(max(refined_s, last_s, elapsed_s), max(last_s, elapsed_s + 0.999))
     wait_s = refined_s - since_s
     return replace(
         state,
