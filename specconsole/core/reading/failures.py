@@ -156,8 +156,10 @@ class Failures:
             return  # its end is not written yet
         passed_on = _passing(line.text, MESSENGERS)
         found = classify(line, where, trace)
-        if passed_on is not None or found is None:
-            if trace.fatal or trace.ends_process or passed_on is not None:
+        if passed_on is not None:
+            self._messenger(line, where)
+        if found is None:
+            if passed_on is None and (trace.fatal or trace.ends_process):
                 self._messenger(line, where)
             return
         found.fatal = trace.fatal or trace.ends_process

@@ -83,13 +83,14 @@ def candidate(line: Line, event: Trouble, where: Where) -> Candidate | None:
 def classify(line: Line, where: Where, trace: Trace | None) -> Candidate | None:
     """From the last line of a traceback (or an exception's line without one). None for a pure messenger."""
     text = line.text
-    if any(p.literal in text and p.pattern.search(text) for p in MESSENGERS):
-        return None
     if _ECHO.search(text):
         return None
     found = match_rule(RULES, text)
     if found is not None and found.start_only and where.was_ready:
         found = None
+    # `Worker failed with error 'CUDA error: out of memory', ...` passes a cause on and names it.
+    if found is None and any(p.literal in text and p.pattern.search(text) for p in MESSENGERS):
+        return None
     failure_class: FailureClass = found.failure_class if found else "code-error"
     return _make(line, failure_class, found, where, trace, text)
 

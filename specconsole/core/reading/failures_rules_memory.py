@@ -131,6 +131,8 @@ KILLED_RULES: tuple[Rule, ...] = (
         r"^(?:\S*: line \d+: +\d+ +)?(?:Aborted|Illegal instruction|Bus error|Floating point exception)\b",
         tier=CONSEQUENCE,
     ),
+    # `Exit code: -9` behind `Rank 0 scheduler is dead. ...` (SGLang 0.4 to 0.5.8)
+    rule("killed", "Exit code: -", r"^Exit code: -\d+$"),
     # `Subprocess scheduler_0 (pid=4811) crashed with exit code -9. Triggering SIGQUIT for cleanup...` (SGLang
     # 0.5.10 on)
     rule("killed", "crashed with exit code", r"crashed with exit code (?:-\d+|137|139|143)\b"),
