@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -23,7 +24,7 @@ from specconsole.ui.notices import Notices
 from specconsole.ui.screens.console import ConsoleScreen
 from specconsole.ui.terminal import POP_TITLE, PUSH_TITLE, clipboard_sequence, on_end_signals, title_sequence
 from specconsole.ui.theme_files import DEFAULT_THEME, VARIABLE_DEFAULTS
-from specconsole.ui.window_state import WindowState, read_state, write_state
+from specconsole.ui.window_state import WindowState
 
 TICK_S = 0.2
 """The board is sampled five times a second; nothing changes on the screen more often."""
@@ -32,10 +33,14 @@ Severity = Literal["information", "warning", "error"]
 
 
 class ConsoleApp(App[None]):
-    """`desk` holds the board and the commands; `themes` and `actions` are read and checked beforehand."""
+    """`desk` holds the board and the commands; `themes`, `actions` and `state` are read beforehand.
+
+    `save` is called in a thread with the state when it changed; whoever runs the app saves `state` at the end.
+    """
 
     TITLE = "specconsole"
-    CSS_PATH = "screens/console.tcss"
+    # Read with the module, before any loop runs.
+    CSS = (Path(__file__).parent / "screens" / "console.tcss").read_text("utf-8")
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {lambda: _palette_provider()}
@@ -50,7 +55,8 @@ class ConsoleApp(App[None]):
         themes: Sequence[Theme],
         *,
         actions: Sequence[Action] = ACTIONS,
-        state_path: Path | None = None,
+        state: WindowState | None = None,
+        save: Callable[[WindowState], None] | None = None,
         problems: Sequence[str] = (),
         welcome: str = "",
     ) -> None:
@@ -58,19 +64,20 @@ class ConsoleApp(App[None]):
         self._own_themes = {theme.name: theme for theme in themes}
         self.desk = desk
         self._actions = actions
-        self._state_path = state_path
-        self._state = read_state(state_path) if state_path is not None else WindowState()
+        self.state = state or WindowState()
+        self._save = save
         self._problems = problems
         self._welcome = welcome
         self._first_order: LaunchOrder | None = None
         super().__init__()
         for theme in themes:
             self.register_theme(theme)
-        wanted = self._state.theme if self._state.theme in self.available_themes else DEFAULT_THEME
+        wanted = self.state.theme if self.state.theme in self.available_themes else DEFAULT_THEME
         if wanted in self.available_themes:
             self.theme = wanted
         self.errands = Errands(self._say)
         self.screen_of_all = ConsoleScreen(desk, actions)
+        self._saving: asyncio.Future[None] | None = None
         self._notices = Notices(desk.board, self._say, self.bell)
         self._board_version = -1
         self._ticks = 0
@@ -147,6 +154,9 @@ class ConsoleApp(App[None]):
         """Shows the oldest question that is not shown yet; closes what was settled elsewhere."""
         open_ids = set(self.desk.board.questions)
         self._asked &= open_ids
+        shown = getattr(self.screen, "question", None)
+        if isinstance(shown, Question) and shown.question_id not in open_ids:
+            self.screen.dismiss(None)
         for question in self.desk.board.questions.values():
             if question.question_id not in self._asked:
                 self._asked.add(question.question_id)
@@ -156,6 +166,8 @@ class ConsoleApp(App[None]):
         from specconsole.ui.forms.host_forms import Answer
 
         def answered(text: str | None) -> None:
+            if question.question_id not in self.desk.board.questions:
+                return
             self.errands.start(
                 f"answer {question.host}", lambda _: self.desk.commands.answer(question.question_id, text)
             )
@@ -205,15 +217,15 @@ class ConsoleApp(App[None]):
 
     def restore(self) -> None:
         """Selection, tabs, scroll and switches of the last time."""
-        restore(self.screen_of_all, self._state)
+        restore(self.screen_of_all, self.state)
 
     def remember(self) -> None:
-        """Writes them down for the next time."""
-        if self._state_path is not None:
-            state = snapshot(self.screen_of_all, self.theme)
-            if state != self._state:
-                self._state = state
-                write_state(self._state_path, state)
+        """Takes them up in `state`, and writes them down beside the loop when they differ."""
+        state = snapshot(self.screen_of_all, self.theme)
+        if state != self.state:
+            self.state = state
+            if self._save is not None:
+                self._saving = asyncio.get_running_loop().run_in_executor(None, self._save, state)
 
 
 def _palette_provider() -> type[Provider]:

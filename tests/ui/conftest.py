@@ -12,9 +12,10 @@ import pytest
 from specconsole.ui.app import ConsoleApp
 from specconsole.ui.desk import Desk
 from specconsole.ui.theme_files import read_themes
+from specconsole.ui.window_state import WindowState
 from tests.ui.fakes import NOW_MONO_S, NOW_WALL_S, FakeCommands, fake_world
 
-THEMES = Path(__file__).parents[2] / "themes"
+THEMES, PROBLEMS = read_themes([Path(__file__).parents[2] / "themes"])
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_app(
-    commands: FakeCommands | None = None, *, state_path: Path | None = None, theme: str = "", **desk: object
+    commands: FakeCommands | None = None, *, state: WindowState | None = None, theme: str = "", **desk: object
 ) -> ConsoleApp:
     """An app over the scripted world (or `commands` and an empty board)."""
     board, scripted = fake_world()
@@ -38,9 +39,7 @@ def make_app(
         wall_s=lambda: NOW_WALL_S,
         **desk,  # type: ignore[arg-type]  # Desk's own fields
     )
-    themes, problems = read_themes([THEMES])
-    assert not problems
-    app = ConsoleApp(lying, themes, state_path=state_path)
+    app = ConsoleApp(lying, THEMES, state=state)
     if theme:
         app.theme = theme
     return app

@@ -38,10 +38,12 @@ HEADER = re.compile(
 """How a record begins; a line that does not begin so continues the record above it."""
 
 RANK = re.compile(
-    rb"\b(?:DP\d+ )?(?:PP\d+ )?(TP\d+)(?: EP\d+)?\b"  # [... DP1 TP3 EP3] (SGLang 0.5.17), (Worker_TP1 ...) (vLLM 0.11)
-    rb"|\[(rank\d+)\]"  # [rank3]: Traceback (torch 2.9)
-    rb"|_TP(\d+)\b|\bDP(\d+)\b|_DP(\d+)\b"
+    rb"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ([A-Z]{2}\d+(?: [A-Z]{2}\d+)*)\]"  # [... DP1 TP3 EP3] (SGLang 0.5.17)
+    rb"|\[(?:rank|default)(\d+)\]"  # [rank3]: Traceback (torch 2.9)
+    rb"|\(\w*[Ww]orker\w* rank=(\d+) pid="  # (VllmWorker rank=0 pid=301) (vLLM 0.8)
+    rb"|\((\w*(?:[Ww]orker|EngineCore)\w*) pid="  # (Worker_TP1 pid=402), (EngineCore_DP0 pid=312) (vLLM 0.11)
 )
+"""A rank as the reading names it: `DP1 TP3 EP3`, `rank 3`, `Worker_TP1`."""
 _POLL = re.compile(
     rb'"GET /(?:health\w*|metrics|v1/models|v1/loads|get_load|model_info|server_info|get_\w+) HTTP/1\.\d" [25]\d\d'
 )
@@ -65,7 +67,7 @@ class LineMark:
     """What one line says about itself."""
 
     rank: str | None
-    """`TP3`, `DP1`, `rank3`; None when it names none."""
+    """`TP3`, `DP1 TP3 EP3`, `rank 3`, `Worker_TP1`; None when it names none."""
     level: Level
     begins: bool
     """False for a line that continues the record above it (tracebacks, tables)."""
@@ -82,9 +84,8 @@ def mark_line(line: bytes) -> LineMark:
 def _rank_name(found: re.Match[bytes] | None) -> str | None:
     if found is None:
         return None
-    if found[1] or found[2]:
-        return (found[1] or found[2]).decode()
-    return f"TP{int(found[3])}" if found[3] else f"DP{int(found[4] or found[5])}"
+    number = found[2] or found[3]
+    return f"rank {int(number)}" if number else (found[1] or found[4]).decode()
 
 
 def _level_of(head: bytes) -> Level:

@@ -23,7 +23,7 @@ async def add_host(screen: ConsoleScreen) -> None:
                 f"add {name}", lambda _: screen.desk.commands.add_host(name), lambda _: _added(screen, name)
             )
 
-    await screen.app.push_screen(AddHost(known, taken), named)
+    screen.app.push_screen(AddHost(known, taken), named)
 
 
 def _added(screen: ConsoleScreen, name: str) -> None:
@@ -46,13 +46,13 @@ async def trust_key(screen: ConsoleScreen) -> None:
                 f"trust {host.name}", lambda _: screen.desk.commands.trust_key(host.name, host.detail)
             )
 
-    await screen.app.push_screen(TrustKey(host.name, host.detail), said)
+    screen.app.push_screen(TrustKey(host.name, host.detail), said)
 
 
 async def gpus(screen: ConsoleScreen) -> None:
     from specconsole.ui.widgets.gpu_screen import GpuScreen
 
-    await screen.app.push_screen(GpuScreen(lambda: screen.desk.host))
+    screen.app.push_screen(GpuScreen(lambda: screen.desk.host))
 
 
 async def reconnect(screen: ConsoleScreen) -> None:
@@ -74,4 +74,4 @@ async def remove_host(screen: ConsoleScreen) -> None:
             screen.console_app.errands.start(f"remove {name}", lambda _: screen.desk.commands.remove_host(name))
 
     lines = [styled("It is no longer watched. Its servers, logs and results stay as they are.")]
-    await screen.app.push_screen(Confirm(f"remove {name}?", lines, yes="remove it"), said)
+    screen.app.push_screen(Confirm(f"remove {name}?", lines, yes="remove it"), said)

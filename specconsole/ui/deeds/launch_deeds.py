@@ -35,7 +35,8 @@ async def _open_form(screen: ConsoleScreen, *, profile: str, host: str, override
 
     profiles = await screen.desk.commands.profiles()
     hosts = [view.name for view in screen.desk.hosts()]
-    form = LaunchForm(profiles, hosts, profile=profile, host=host or screen.desk.host_name, overrides=overrides)
+    usual = screen.desk.host_name
+    form = LaunchForm(profiles, hosts, profile=profile, host=host, usual_host=usual, overrides=overrides)
 
     def ordered(order: LaunchOrder | None) -> None:
         if order is not None:
@@ -43,7 +44,7 @@ async def _open_form(screen: ConsoleScreen, *, profile: str, host: str, override
                 f"launch {order.profile}", lambda _: screen.desk.commands.launch(order), _select(screen)
             )
 
-    await screen.app.push_screen(form, ordered)
+    screen.app.push_screen(form, ordered)
 
 
 def _select(screen: ConsoleScreen) -> Callable[[str], None]:
@@ -131,7 +132,7 @@ async def _ask(
         if said:
             then()
 
-    await screen.app.push_screen(Confirm(title, lines, yes=yes, typed=foreign.name if foreign else ""), answered)
+    screen.app.push_screen(Confirm(title, lines, yes=yes, typed=foreign.name if foreign else ""), answered)
 
 
 async def attach(screen: ConsoleScreen) -> None:
@@ -146,7 +147,7 @@ async def attach(screen: ConsoleScreen) -> None:
                 f"watch {order.value} on {order.host}", lambda _: screen.desk.commands.attach(order), _select(screen)
             )
 
-    await screen.app.push_screen(Attach(host, found), ordered)
+    screen.app.push_screen(Attach(host, found), ordered)
 
 
 async def evidence(screen: ConsoleScreen) -> None:
@@ -210,4 +211,4 @@ async def diff(screen: ConsoleScreen) -> None:
             screen.app.push_screen(SettingsDiff(view, other))
 
     choices = [(other.launch_id, f"{other.name} @ {other.host} ({other.state})") for other in others]
-    await screen.app.push_screen(Picker(f"compare {view.name} with", choices), chosen)
+    screen.app.push_screen(Picker(f"compare {view.name} with", choices), chosen)

@@ -93,7 +93,7 @@ async def ranks(screen: ConsoleScreen) -> None:
             session.choose(ranks=wanted, least=session.least, fold=session.fold)
             screen.refresh_facts()
 
-    await screen.app.push_screen(Picker("lines of which rank?", choices, current), chosen)
+    screen.app.push_screen(Picker("lines of which rank?", choices, current), chosen)
 
 
 async def level(screen: ConsoleScreen) -> None:
@@ -161,7 +161,7 @@ async def time(screen: ConsoleScreen) -> None:
         if line is not None:
             screen.log_pane.view.reveal(line)
 
-    await screen.app.push_screen(GoToTime(session.source), found)
+    screen.app.push_screen(GoToTime(session.source), found)
 
 
 async def select(screen: ConsoleScreen) -> None:

@@ -16,7 +16,7 @@ async def quit(screen: ConsoleScreen) -> None:
 async def help(screen: ConsoleScreen) -> None:
     from specconsole.ui.screens.help import HelpScreen
 
-    await screen.app.push_screen(HelpScreen(*screen.help_of_focus()))
+    screen.app.push_screen(HelpScreen(*screen.help_of_focus()))
 
 
 async def palette(screen: ConsoleScreen) -> None:
@@ -51,7 +51,7 @@ async def jump(screen: ConsoleScreen) -> None:
         else:
             screen.show_pane(name)
 
-    await screen.app.push_screen(JumpScreen(screen.jump_targets()), to)
+    screen.app.push_screen(JumpScreen(screen.jump_targets()), to)
 
 
 async def theme(screen: ConsoleScreen) -> None:
@@ -67,7 +67,7 @@ async def theme(screen: ConsoleScreen) -> None:
         app.theme = name
 
     names = [(name, name) for name in app.theme_names()]
-    await screen.app.push_screen(Picker("theme", names, before, looked_at=looked_at), chosen)
+    screen.app.push_screen(Picker("theme", names, before, looked_at=looked_at), chosen)
 
 
 async def card(screen: ConsoleScreen) -> None:

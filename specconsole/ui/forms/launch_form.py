@@ -79,7 +79,7 @@ def overrides_text(overrides: Mapping[str, Any]) -> str:
 
 
 class LaunchForm(Modal[LaunchOrder]):
-    """Gives the order; ctrl+s or enter in the last field starts it."""
+    """Gives the order. `host` holds whatever profile is picked; `usual_host` gives way to a profile's own."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "start", show=False, priority=True)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
@@ -93,6 +93,7 @@ class LaunchForm(Modal[LaunchOrder]):
         *,
         profile: str = "",
         host: str = "",
+        usual_host: str = "",
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__("launch a server")
@@ -100,6 +101,7 @@ class LaunchForm(Modal[LaunchOrder]):
         self._hosts = hosts
         self._profile = profile
         self._host = host
+        self._usual_host = usual_host
         self._overrides = overrides_text(overrides or {})
 
     def body(self) -> ComposeResult:
@@ -120,7 +122,8 @@ class LaunchForm(Modal[LaunchOrder]):
         names = [profile.name for profile in self._profiles]
         profiles, hosts = self.query_one("#profiles", OptionList), self.query_one("#hosts-list", OptionList)
         profiles.highlighted = names.index(self._profile) if self._profile in names else 0 if names else None
-        hosts.highlighted = self._hosts.index(self._host) if self._host in self._hosts else 0 if self._hosts else None
+        host = self._host or self._usual_host
+        hosts.highlighted = self._hosts.index(host) if host in self._hosts else 0 if self._hosts else None
         profiles.focus()
         if not self._profiles:
             self.wrong("there is no profile yet; put one into the profiles folder")

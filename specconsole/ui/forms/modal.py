@@ -34,6 +34,8 @@ class Modal(ModalScreen[T | None]):
     Modal OptionList { border: tall $rule; background: $background; height: auto; max-height: 12;
         scrollbar-size-vertical: 1; }
     Modal OptionList:focus { border: tall $primary; }
+    Modal OptionList > .option-list--option-highlighted { background: $panel; color: $foreground; }
+    Modal OptionList:focus > .option-list--option-highlighted { background: $selection; color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
     TITLE_TEXT = ""

@@ -87,8 +87,8 @@ def _runs(
         if stamp is not None and text[:160].isascii():
             spans.append((0, stamp.end(), styles["stamp"]))
             rank = RANK.search(head)
-            if rank is not None and rank.end() <= stamp.end() + 1:
-                spans.append((rank.start(), rank.end(), styles["rank"]))
+            if rank is not None and rank.lastindex is not None:
+                spans.append((*rank.span(rank.lastindex), styles["rank"]))
     if hit is not None:
         spans.extend(
             (found.start(), found.end(), styles["match"])
