@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from specconsole.core.reading.events import Busy, Idle, Prefill, Window
@@ -40,8 +40,8 @@ class Picked:
 
     indexes: list[int]
     """Ascending."""
-    brief: frozenset[int] = frozenset()
-    """Those of them of which only the moment counts: work began there, or ended."""
+    brief: dict[int, bool] = field(default_factory=dict)
+    """Those of them of which only the moment counts: work began there (True), or ended."""
 
 
 class Steady(Protocol):
@@ -53,9 +53,9 @@ class Steady(Protocol):
     def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
         """Every `LOOK` line, and so many steady ones that the state afterwards is as if all had been looked at."""
 
-    def read(self, raw: bytes, brief: bool) -> SteadyRead | None:
+    def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
         """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it (`Busy` or `Idle`
-        for a brief one). None where that can't be told at a glance: then it is read like any other line."""
+        for a brief one, whose entry is given). None where that can't be told at a glance: then it is read like any other line."""
 
 
 class Prefilter:
@@ -102,6 +102,6 @@ class Prefilter:
             return Picked([i for i, kind in enumerate(kinds) if kind])
         return self._steady.pick(lines, kinds)
 
-    def read_steady(self, raw: bytes, brief: bool) -> SteadyRead | None:
+    def read_steady(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
         """See `Steady.read`."""
         return self._steady.read(raw, brief) if self._steady is not None else None

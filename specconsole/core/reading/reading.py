@@ -137,7 +137,7 @@ class Reader:
                 index = chosen[following] if following < len(chosen) else len(lines)
             if index >= len(lines):
                 return self._leave(lines, len(lines), len(block))
-            brief = index in picked.brief
+            brief = picked.brief.get(index)
             if kinds[index] < STEADY or not self._steady_line(lines[index], first_no + index, at_s, brief):
                 self._line(lines[index], first_no + index, at_s)
             if pipeline.fresh_trouble:
@@ -170,7 +170,7 @@ class Reader:
         state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
         return size if whole else sum(map(len, ended)) + count
 
-    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: bool) -> bool:
+    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: bool | None) -> bool:
         """A decode or prefill line on the short way; False when it needs the long one."""
         pipeline = self._state.pipeline
         if pipeline.failures_open():

@@ -44,8 +44,8 @@ class _Rank:
         self.last = -1
         self.decodes: list[int] = []
         """Decode lines with requests running."""
-        self.moments: list[int] = []
-        """Where work began or ended."""
+        self.moments: list[tuple[int, bool]] = []
+        """Where work began (True) or ended."""
         self.firsts: list[int] = []
         """A decode line before anything told what it belongs to."""
         self.others: list[int] = []
@@ -65,7 +65,7 @@ class SteadyLines:
 
     def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
         chosen: list[int] = []
-        brief: set[int] = set()
+        brief: dict[int, bool] = {}
         ranks: dict[bytes, _Rank] = {}
         plain = _Rank(1, _STAMP_END + 2)
         for i, kind in enumerate(kinds):
@@ -98,9 +98,9 @@ class SteadyLines:
                 _flush(ranks, plain, chosen, brief)
                 chosen.append(i)
         _flush(ranks, plain, chosen, brief)
-        return Picked(chosen, frozenset(brief))
+        return Picked(chosen, brief)
 
-    def read(self, raw: bytes, brief: bool) -> SteadyRead | None:
+    def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
         end = raw.find(b"] ", _STAMP_END, _MAX_PREFIX_BYTES)
         if raw[:3] != b"[20" or end < 0 or b"[" in raw[end:] or not raw.isascii():
             return None
@@ -109,13 +109,13 @@ class SteadyLines:
             return None
         rank = name[1:].decode() or None
         decode = raw[end + 2 : end + 3] == b"D"
+        event: Window | Prefill | Busy | Idle
         try:
             stamp = Stamp("date", _seconds(raw))
+            if brief is not None:
+                return SteadyRead(rank, "sglang", stamp, Busy() if brief else Idle())
             running = int(_field(raw, b"#running-req: ", end) or b"")
-            event: Window | Prefill | Busy | Idle
-            if brief:
-                event = Idle() if (not running if decode else _is_probe(raw)) else Busy()
-            elif decode:
+            if decode:
                 event = Window(
                     _number(_field(raw, b", accept len: ", end)),
                     _number(_field(raw, b", gen throughput (token/s): ", end)),
@@ -146,7 +146,7 @@ def _take(rank: _Rank, i: int, lines: list[bytes]) -> None:
             pass  # forty probes make a decode line too
         elif empty:
             rank.state = 0
-            rank.moments.append(i)
+            rank.moments.append((i, False))
         else:
             if not rank.state:
                 rank.state = _UNSURE
@@ -155,10 +155,10 @@ def _take(rank: _Rank, i: int, lines: list[bytes]) -> None:
     elif empty and _is_probe(line):
         if rank.state != _PROBE:
             rank.state = _PROBE
-            rank.moments.append(i)
+            rank.moments.append((i, False))
     elif rank.state != _WORK:
         rank.state = _WORK
-        rank.moments.append(i)
+        rank.moments.append((i, True))
     elif empty and _pause(lines[rank.last], line, rank.stamp_at):
         rank.others += (rank.last, i)
     rank.last = i
@@ -166,11 +166,11 @@ def _take(rank: _Rank, i: int, lines: list[bytes]) -> None:
 
 def _is_probe(line: bytes) -> bool:
     """A prompt of one new token a request, none of it cached, on an empty server."""
-    return (
-        _EMPTY in line
-        and b"#cached-token: 0," in line
-        and _field(line, b"#new-seq: ", 0) == _field(line, b"#new-token: ", 0)
-    )
+    if b"#cached-token: 0," not in line or _EMPTY not in line:
+        return False
+    if b"#new-seq: 1," in line:
+        return b"#new-token: 1," in line
+    return _field(line, b"#new-seq: ", 0) == _field(line, b"#new-token: ", 0)
 
 
 def _pause(before: bytes, line: bytes, at: int) -> bool:
@@ -186,17 +186,17 @@ def _pause(before: bytes, line: bytes, at: int) -> bool:
         return True
 
 
-def _flush(ranks: dict[bytes, _Rank], plain: _Rank, chosen: list[int], brief: set[int]) -> None:
+def _flush(ranks: dict[bytes, _Rank], plain: _Rank, chosen: list[int], brief: dict[int, bool]) -> None:
     """The lines that matter, of all ranks, in their order."""
     active = [rank for rank in (plain, *ranks.values()) if rank.last >= 0]
     picked: set[int] = set()
     for rank in active:
         cut = rank.decodes[-_KEPT] if len(rank.decodes) >= _KEPT else -1
-        picked.update(rank.decodes[-_KEPT:], rank.firsts, rank.moments)
+        picked.update(rank.decodes[-_KEPT:], rank.firsts, (i for i, _ in rank.moments))
         picked.update(i for i in rank.others if i > cut)
         picked.add(rank.last)
         if cut >= 0 and len(active) == 1:
-            brief.update(i for i in rank.moments if i < cut)
+            brief.update((i, began) for i, began in rank.moments if i < cut)
         rank.clear()
     chosen += sorted(picked)
 
