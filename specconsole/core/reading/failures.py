@@ -206,11 +206,9 @@ class Failures:
         self._add(found)
 
     def _message(self, line: Line, where: Where) -> None:
-        if _passing(line.text, MESSENGERS) is not None:
-            self._messenger(line, where)
-        elif self._after_stop(line):
+        if self._after_stop(line):
             return
-        elif _passing(line.text, WEAK_MESSENGERS) is not None and (self.messenger_no or self._active()):
+        if _passing(line.text, WEAK_MESSENGERS) is not None and (self.messenger_no or self._active()):
             self.messenger = line.whole or line.text
         elif self.messenger_no and not self.traces and NAMED.match(line.text):
             # No traceback was printed: `EngineCore encountered a fatal error.` and then only the exception's line.

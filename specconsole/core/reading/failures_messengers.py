@@ -36,7 +36,7 @@ MESSENGERS: tuple[Passing, ...] = (
     passing(
         "encountered a fatal error", r"^EngineCore\S* (?:encountered|hit) (?:a fatal error|an exception)", opens=True
     ),
-    passing("WorkerProc hit an exception", opens=True),
+    passing("WorkerProc hit an exception", r"^WorkerProc hit an exception", opens=True),
     passing("WorkerProc initialization failed"),
     passing("ngine core initialization failed", r"[Ee]ngine core initialization failed"),
     passing("Engine process failed to start"),
@@ -44,7 +44,7 @@ MESSENGERS: tuple[Passing, ...] = (
     # already.`
     passing("Background loop has errored"),
     passing("MQLLMEngine terminated"),
-    passing("EngineDeadError"),
+    passing("EngineDeadError", r"^(?:[\w.]+\.)?EngineDeadError"),
     # `AsyncLLM output_handler failed.` (async_llm.py:906), followed by the EngineDeadError
     passing("output_handler failed", r"AsyncLLM output_handler failed"),
     passing("Worker failed with error", r"Worker failed with error"),
@@ -62,10 +62,10 @@ MESSENGERS: tuple[Passing, ...] = (
     passing("Error: ", r"^Error: (?:ShardCannotStart|ShardFailed|WebserverFailed|WebserverCannotStart|DownloadError)"),
     passing("Shard ", r"^Shard \d+ (?:failed to start|crashed)|^Shard complete standard error output"),
     # torch elastic: `torch.distributed.elastic.multiprocessing.errors.ChildFailedError:`
-    passing("ChildFailedError"),
+    passing("ChildFailedError", r"^(?:[\w.]+\.)?ChildFailedError"),
     # `ray.exceptions.RayTaskError(RuntimeError): ...`, `ray.exceptions.ActorDiedError: The actor died unexpectedly
     # before ...`
-    passing("ActorDiedError"),
+    passing("ActorDiedError", r"^(?:[\w.]+\.)?ActorDiedError"),
     # TensorRT-LLM: `Failed to initialize executor on rank 2: ...` passes the exception on; `MpiSession ... aborted`
     passing("Failed to initialize executor on rank", r"Failed to initialize executor on rank \d+: *$"),
     # `ninja: build stopped: subcommand failed.` belongs to a build whose error stands above it

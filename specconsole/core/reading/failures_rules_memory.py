@@ -62,6 +62,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
     rule(
         "gpu-oom", "out of memory. Tried to allocate", r"\b(?:CUDA|HIP|NPU|XPU|MUSA) out of memory\. Tried to allocate"
     ),
+    # `RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests.` (vLLM)
+    rule("gpu-oom", "out of memory", r"\b(?:CUDA|HIP|NPU|XPU) out of memory\b"),
     # `RuntimeError: CUDA error: out of memory`; `[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync: out
     # of memory`
     rule("gpu-oom", "out of memory", r"(?:CUDA|HIP) (?:runtime )?error[^:]*: out of memory"),

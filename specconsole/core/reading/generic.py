@@ -29,7 +29,12 @@ def _literals() -> tuple[bytes, ...]:
 
 LITERALS: tuple[bytes, ...] = _literals()
 
+_MILD = ("DEBUG", "INFO", "WARNING")
 _HARMLESS = re.compile(
+    # A client's words: `Received request cmpl-1: prompt: '...'` (vLLM), `Receive: obj=GenerateReqInput(...)`,
+    # `Finish: obj=`
+    # (SGLang --log-requests). `Port 5555 is already in use, trying port 5556` (vLLM, Ray, gradio).
+    r"^(?:Received request|Request \S+ details|Generated response|Receive:|Finish:|Added request)|in use, (?:trying|using)|"
     # Words of an end in lines that every healthy start or clean stop prints.
     r"Ignore import error|^Found ulimit of|failed to automatically increase|[Cc]ustom allreduce is disabled"
     r"|destroy_process_group\(\) was not called|^Failed to import from vllm|nanobind: leaked|resource_tracker"
@@ -59,10 +64,12 @@ def parse(line: Line) -> Sequence[Event]:
         return (Trouble("messenger"),)
     stated = _stated(text)
     if stated is not None and stated.alone:
-        return (Trouble(stated.alone, stated.failure_class, http_bind=stated.http_bind),)
+        # A line that calls itself information or a warning states no end.
+        mild = line.level in _MILD and stated.failure_class != "gpu-hardware"
+        return (Trouble("suspect" if mild else stated.alone, stated.failure_class, http_bind=stated.http_bind),)
     if COMPILER.search(text):
         return (Trouble("suspect", "jit-build-failed"),)
-    if NAMED.match(text) and not line.level.startswith(("WARN", "INFO", "DEBUG")):
+    if NAMED.match(text) and line.level not in _MILD:
         return (Trouble("suspect", stated.failure_class if stated else "code-error"),)
     return ()
 
