@@ -16,9 +16,6 @@ from typing import Protocol, runtime_checkable
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
 from specconsole.core.hardware.host import HostCounters
 from specconsole.core.hardware.mounts import Mount
-from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
-from specconsole.core.hardware.host import HostCounters
-from specconsole.core.hardware.mounts import Mount
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.spec import LaunchSpec
@@ -240,6 +237,12 @@ class Launcher(Protocol):
 
     async def discover(self) -> tuple[LaunchRecord, ...]:
         """Every launch folder of this machine, oldest first, half-written ones included."""
+
+    async def list_ids(self) -> tuple[str, ...]:
+        """Names of the launch folders of this machine, oldest first: cheap, no process on the host where SFTP works."""
+
+    async def observe_some(self, launch_ids: Sequence[str]) -> tuple[LaunchRecord, ...]:
+        """Several in one go; those that are no longer there are left out."""
 
     async def observe(self, launch_id: str) -> LaunchRecord | None:
         """None when there is no such folder."""

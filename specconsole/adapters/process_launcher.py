@@ -14,11 +14,11 @@ from specconsole.adapters.process_stopper import ProcessLook, ProcessStopper
 from specconsole.core.hardware.processes import PortHolders, parse_detail, parse_port_holders
 from specconsole.core.launching import preflight as checks
 from specconsole.core.launching import probes
-from specconsole.core.launching.folder import LaunchRecord, parse_observed, parse_start
+from specconsole.core.launching.folder import LaunchRecord, parse_moment, parse_observed, parse_start
 from specconsole.core.launching.script import start_script
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.stopping import LeftOver, StopEvent
-from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.errors import FileMissingError, NotFoundError, RefusedError, SpecconsoleError
 from specconsole.ports import Transport
 
 # A start holds its lock for the seconds that the script takes; a dead console's lock is free after this.
@@ -30,6 +30,8 @@ class ProcessLauncher:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._root = ""
+        """Folder of this machine's launches, once the host has said it."""
 
     @property
     def host(self) -> str:
@@ -83,11 +85,29 @@ class ProcessLauncher:
         return record
 
     async def discover(self) -> tuple[LaunchRecord, ...]:
-        return parse_observed(await self._sh(probes.OBSERVE, [""]))
+        return await self._observe([])
+
+    async def list_ids(self) -> tuple[str, ...]:
+        if not self._root:
+            # An id that no launch has: only the host's own facts come back.
+            self._root = parse_moment(await self._sh(probes.OBSERVE, ["-"])).root
+        try:
+            return tuple(await self._transport.list_dir(self._root))
+        except FileMissingError:
+            return ()
+
+    async def observe_some(self, launch_ids: Sequence[str]) -> tuple[LaunchRecord, ...]:
+        return await self._observe(launch_ids) if launch_ids else ()
 
     async def observe(self, launch_id: str) -> LaunchRecord | None:
-        found = parse_observed(await self._sh(probes.OBSERVE, [launch_id]))
+        found = await self._observe([launch_id])
         return found[0] if found else None
+
+    async def _observe(self, launch_ids: Sequence[str]) -> tuple[LaunchRecord, ...]:
+        output = await self._sh(probes.OBSERVE, launch_ids)
+        if not output.endswith(b"end=1\n"):
+            raise SpecconsoleError("the launch folders could not be read whole", where=self.host, try_="once more")
+        return parse_observed(output)
 
     async def processes(self, launch_id: str) -> tuple[LeftOver, ...]:
         record = await self._known(launch_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Literal
 
 from specconsole.core.launching import lifecycle
 from specconsole.core.launching.folder import LaunchRecord
@@ -66,6 +67,8 @@ class LaunchWatch:
         self._recorded = False
         self._left_over: tuple[str, ...] = ()
         self._stale_since_s: float | None = None
+        self._news: LaunchRecord | Literal["folder-gone", "link-down"] | None = None
+        self._has_news = asyncio.Event()
         self._phase: Phase | None = None
         self._reading: Reading | None = None
         self._over = asyncio.Event()
@@ -91,6 +94,11 @@ class LaunchWatch:
     def answered_after_s(self) -> float | None:
         """Seconds from the start to the first proven answer; None when it never answered under our eyes."""
         return self._answered_after_s
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, and nothing more is asked of its host."""
+        return self._over.is_set()
 
     async def settled(self) -> None:
         """Waits until the log is read so far and its answer was asked for once, or it is over."""
@@ -167,29 +175,34 @@ class LaunchWatch:
 
     # ---------------------------------------------------------------- the process
 
+    def report(self, record: LaunchRecord | None) -> None:
+        """What the host said of it just now; None: its folder is gone."""
+        self._news = record if record is not None else "folder-gone"
+        self._has_news.set()
+
+    def report_link_down(self) -> None:
+        """The host can't be asked."""
+        self._news = "link-down"
+        self._has_news.set()
+
     async def _watch_process(self) -> None:
         while True:
-            try:
-                found = await self._launcher.observe(self.launch_id)
-            except (TransportError, TimeoutError):
-                await self._fact("link-down")
-                await self._clock.sleep(_LINK_RETRY_S)
-                continue
-            except SpecconsoleError as error:
-                self._trouble = error.what
-                await self._clock.sleep(_LINK_RETRY_S)
-                continue
-            self._trouble = ""
-            if found is None:
-                await self._fact("folder-gone")
-            else:
+            await self._has_news.wait()
+            self._has_news.clear()
+            news = self._news
+            if isinstance(news, LaunchRecord):
+                self._trouble = ""
                 await self._fact("link-up")
-                await self._observed(found)
-            await self._clock.sleep(1.0 if self.state in ("preparing", "starting", "stopping") else 2.0)
+                await self._observed(news)
+            elif news is not None:
+                await self._fact(news)
+            self.publish()
 
     async def _observed(self, record: LaunchRecord) -> None:
         self.record = record
         self._observed_at_s = self._clock.monotonic_s()
+        if record.moment.now_s is not None:
+            self.intake.host_offset_s = record.moment.now_s - self._clock.wall_s()
         if self._answered_after_s is None:
             self._answered_after_s = record.answered_after_s
         if record.problem and record.spec is None:

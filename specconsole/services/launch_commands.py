@@ -33,15 +33,18 @@ class LaunchCommands:
         self._parts = supervisor.parts
         self._ports = asyncio.Lock()
 
-    def _may_change(self) -> None:
+    def _may_change(self, host: str) -> None:
         if self._parts.read_only:
             raise RefusedError("this console is read-only", try_="start it without --read-only")
+        view = self._sup.board.hosts.get(host)
+        if view is not None and view.read_only:
+            raise RefusedError("this host is read-only", where=host, try_="change it in hosts.toml")
 
     # ---------------------------------------------------------------- start
 
     async def launch(self, order: LaunchOrder, told: Told = _quiet) -> str:
         """Starts one server; returns its id as soon as its process is recorded on the host."""
-        self._may_change()
+        self._may_change(order.host)
         profile = await asyncio.to_thread(self._parts.read_profile, order.profile)
         tools = await self._sup.host(order.host)
         return await self._launch(profile, order.overrides, tools, told)
@@ -71,8 +74,8 @@ class LaunchCommands:
 
     async def relaunch(self, launch_id: str, overrides: Mapping[str, Any], told: Told = _quiet) -> str:
         """Stops it when it runs, then starts the same with `overrides`; returns the new id."""
-        self._may_change()
         watch = self._sup.find(launch_id)
+        self._may_change(watch.host)
         spec = watch.record.spec
         if spec is None:
             raise NotFoundError(f"what launch {launch_id} was made from can't be read", try_="launch its profile")
@@ -117,8 +120,8 @@ class LaunchCommands:
 
     async def stop_telling(self, launch_id: str, told: ToldStop, *, grace_s: float | None = None) -> StopEvent:
         """The same with every event; returns the last one. Cancelling it leaves a server that runs, unmarked."""
-        self._may_change()
         watch = self._sup.find(launch_id)
+        self._may_change(watch.host)
         tools = await self._sup.host(self._host_of(watch))
         spec = watch.record.spec
         limit = grace_s if grace_s is not None else (spec.grace_s if spec is not None else 20.0)

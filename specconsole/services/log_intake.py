@@ -55,6 +55,9 @@ class LogIntake:
         self._lock_fd = -1
         self._dirty_since_s: float | None = None
         self._reader: Reader | None = None
+        self._backlog = True
+        self.host_offset_s: float | None = None
+        """The host's wall clock less this console's; None while unknown."""
         self.final = False
         """True when the log was read to the end of a launch that is over: nothing will come any more."""
 
@@ -161,9 +164,20 @@ class LogIntake:
         if not data:
             return
         await asyncio.to_thread(self._spool.append, data)
-        self.reader.feed(data, self._clock.monotonic_s() if caught_up else None)
+        self.reader.feed(data, self._arrived_at_s() if caught_up else None)
         if self._dirty_since_s is None:
             self._dirty_since_s = self._clock.monotonic_s()
+
+    def _arrived_at_s(self) -> float:
+        """When the newest byte was written, on this console's monotonic clock.
+
+        What stood there before we came is as old as the host says; what comes after that is as old as its arrival.
+        """
+        now_s = self._clock.monotonic_s()
+        backlog, self._backlog = self._backlog, False
+        if not backlog or self.host_offset_s is None or self.mtime_s is None:
+            return now_s
+        return now_s - max(0.0, self._clock.wall_s() + self.host_offset_s - self.mtime_s)
 
     async def _broke(self, what: Break) -> None:
         assert self._spool is not None

@@ -75,6 +75,9 @@ class Supervisor:
         self._opening: dict[str, asyncio.Lock] = {}
         self.watches: dict[str, LaunchWatch] = {}
         self._forgotten: set[str] = set()
+        self._known: dict[str, set[str]] = {}
+        """Folders that were looked at, by host."""
+        self._looping: set[str] = set()
         self._secrets: dict[str, tuple[str, ...]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -84,7 +87,7 @@ class Supervisor:
         self._group = asyncio.TaskGroup()
         await self._group.__aenter__()
         for name in self._names:
-            self._spawn(self._run_host(name), f"host {name}")
+            self._loop(name)
         return self
 
     async def __aexit__(
@@ -123,6 +126,11 @@ class Supervisor:
         await self.host(name)
         if name not in self._names:
             self._names = (*self._names, name)
+            self._loop(name)
+
+    def _loop(self, name: str) -> None:
+        if name not in self._looping:
+            self._looping.add(name)
             self._spawn(self._run_host(name), f"host {name}")
 
     async def drop_host(self, name: str) -> None:
@@ -143,31 +151,66 @@ class Supervisor:
             await tools.http.aclose()
             await tools.transport.aclose()
         self._discovered.pop(name, None)
+        self._known.pop(name, None)
+        self._looping.discard(name)
         self.board.drop_host(name)
 
     async def _run_host(self, name: str) -> None:
         found = self._discovered.setdefault(name, asyncio.Event())
+        told = ""
         while True:
             try:
                 tools = await self.host(name)
-                await self._discover(tools)
+                await self._look(tools)
+                told = ""
                 found.set()
-                await self.parts.clock.sleep(_DISCOVER_S)
+                await self.parts.clock.sleep(self._pace_s(name))
             except (TransportError, TimeoutError) as error:
-                self.board.tell("note", name, str(error) or "no answer in time", self.parts.clock.wall_s())
+                for watch in self._on(name):
+                    watch.report_link_down()
+                told = self._tell_once(name, told, str(error) or "no answer in time")
                 await self.parts.clock.sleep(_RETRY_S)
             except SpecconsoleError as error:
-                self.board.tell("note", name, str(error), self.parts.clock.wall_s())
+                told = self._tell_once(name, told, str(error))
                 found.set()
-                await self.parts.clock.sleep(_DISCOVER_S)
+                await self.parts.clock.sleep(_RETRY_S)
+
+    def _tell_once(self, name: str, told: str, text: str) -> str:
+        if text != told:
+            self.board.tell("note", name, text, self.parts.clock.wall_s())
+        return text
+
+    def _on(self, name: str) -> list[LaunchWatch]:
+        """Watches on a host that are not over."""
+        return [watch for watch in self.watches.values() if watch.host == name and not watch.over]
+
+    def _pace_s(self, name: str) -> float:
+        """Seconds until the next look: one short script on the host, for all its launches together."""
+        states = {watch.state for watch in self._on(name)}
+        if states & {"preparing", "starting", "stopping", "unknown"}:
+            return 1.0
+        return 2.0 if states else _DISCOVER_S
 
     async def discovered(self, name: str) -> None:
         """Waits until the launches of a host have been looked for once."""
         await self._discovered.setdefault(name, asyncio.Event()).wait()
 
-    async def _discover(self, tools: HostTools) -> None:
-        records = await tools.launcher.discover()
-        await self._recorder.index(tools.name, records)
+    async def _look(self, tools: HostTools) -> None:
+        """New folders and the launches that run, in one script; what has ended is not asked for again."""
+        now = self._on(tools.name)
+        # A host that was only launched on, or asked about one launch, is not searched for others.
+        ids = await tools.launcher.list_ids() if tools.name in self._names else ()
+        known = self._known.setdefault(tools.name, set())
+        new = [one for one in ids if one not in known]
+        records = await tools.launcher.observe_some([*new, *(watch.launch_id for watch in now)])
+        found = {record.launch_id: record for record in records}
+        for watch in now:
+            watch.report(found.get(watch.launch_id))
+        self._begin(tools, [found[one] for one in new if one in found])
+        known.update(new)
+        await self._recorder.index(tools.name, [found[one] for one in new if one in found])
+
+    def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
         running = [record for record in records if record.alive or not record.exited]
         ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
         for record in (*running, *ended):
@@ -204,6 +247,7 @@ class Supervisor:
         )
         self.watches[record.launch_id] = watch
         watch.publish()
+        self._loop(tools.name)
         self._spawn(self._run_watch(watch), f"watch {record.launch_id}")
         return watch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import stat
 from pathlib import Path
@@ -151,4 +152,24 @@ async def test_a_rotation_is_marked_and_the_reading_says_tail(tmp_path: Path, fa
     assert one.spool.lines(0, 9) == ["before, and no end of line", "after"]
     reading = one.reader.reading(None)
     assert (reading.basis, reading.lines) == ("tail", 2)
+    await one.close()
+
+
+async def test_silence_counts_from_the_last_write_and_not_from_our_coming(
+    tmp_path: Path, fake_clock: FakeClock
+) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"[2026-02-26 21:02:36 TP0] Load weight begin. avail mem=78.58 GB\n")
+    host_now_s = fake_clock.wall_s() + 5000.0
+    os.utime(path, (host_now_s - 120.0, host_now_s - 120.0))
+    one = intake(path, tmp_path / "spool", fake_clock)
+    one.host_offset_s = 5000.0
+    await one.open()
+    await read_all(one)
+    reading = one.reader.reading(fake_clock.monotonic_s())
+    assert reading.silent_s == pytest.approx(120.0, abs=1.0)
+    with path.open("ab") as file:
+        file.write(b"[2026-02-26 21:02:37 TP0] more\n")
+    await read_all(one)
+    assert one.reader.reading(fake_clock.monotonic_s()).silent_s == pytest.approx(0.0, abs=1.0)
     await one.close()

@@ -108,16 +108,31 @@ class LaunchRecord:
 
 def parse_observed(output: bytes) -> tuple[LaunchRecord, ...]:
     """The output of `probes.OBSERVE`."""
-    lines = [line.partition("=") for line in output.decode("utf-8", "replace").splitlines()]
+    head, blocks = _blocks(output)
+    moment = _moment(head)
+    return tuple(_record(block, moment) for block in blocks)
+
+
+def parse_moment(output: bytes) -> HostMoment:
+    """The host's own facts alone."""
+    return _moment(_blocks(output)[0])
+
+
+def _blocks(output: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
     head: dict[str, str] = {}
     blocks: list[dict[str, str]] = []
-    for key, _, value in lines:
+    for line in output.decode("utf-8", "replace").splitlines():
+        key, _, value = line.partition("=")
         if key == "launch":
             blocks.append({"launch": value})
         else:
             (blocks[-1] if blocks else head)[key] = value
+    return head, blocks
+
+
+def _moment(head: dict[str, str]) -> HostMoment:
     hertz = head.get("hertz", "")
-    moment = HostMoment(
+    return HostMoment(
         boot=head.get("boot", ""),
         uptime_s=seconds(head.get("uptime")),
         now_s=seconds(head.get("now")),
@@ -125,7 +140,6 @@ def parse_observed(output: bytes) -> tuple[LaunchRecord, ...]:
         root=head.get("root", ""),
         hertz=int(hertz) if hertz.isdigit() and int(hertz) else 100,
     )
-    return tuple(_record(block, moment) for block in blocks)
 
 
 def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from specconsole.core.launching.script import IDENTITY, LAUNCH_VARIABLE, MACHINE, STATE_FOLDER
 
-# $1: a launch id, or "" for all. A line that is longer than a pipe's buffer or binary only costs that one field.
+# $@: launch ids; none for all. What is cut or binary only costs that one field.
 OBSERVE = f"""\
 {{
 {IDENTITY}{MACHINE}
@@ -16,11 +16,12 @@ m=$(machine); root={STATE_FOLDER}/launches/$m; locks={STATE_FOLDER}/locks/$m; he
 up=$(cut -d. -f1 /proc/uptime)
 printf 'root=%s\\nboot=%s\\nuptime=%s\\nnow=%s\\n' "$root" "$here" "$(cut -d' ' -f1 /proc/uptime)" "$(date +%s)"
 printf 'user=%s\\nhertz=%s\\n' "$(id -un 2>/dev/null || id -u)" "$(getconf CLK_TCK 2>/dev/null || echo 100)"
-if [ -n "$1" ]; then set -- "$root/$1"; else set -- "$root"/*; fi
-for dir in "$@"; do
+[ $# -gt 0 ] || {{ cd "$root" 2>/dev/null && set -- *; }}
+for id in "$@"; do
+  dir=$root/$id
   [ -d "$dir" ] || continue
-  printf 'launch=%s\\n' "${{dir##*/}}"
-  stat -c 'made_at=%Y' "$dir" 2>/dev/null
+  printf 'launch=%s\\n' "$id"
+  [ -f "$dir/process" ] || stat -c 'made_at=%Y' "$dir" 2>/dev/null
   for name in requested.json process wrapper exit stop ended answered; do
     if [ -f "$dir/$name" ]; then
       line=; IFS= read -r line 2>/dev/null <"$dir/$name"; printf '%s=%s\\n' "$name" "$line"
@@ -33,7 +34,7 @@ for dir in "$@"; do
       *) stat=; if read -r stat 2>/dev/null <"/proc/$pid/stat"; then printf 'stat=%s\\n' "$stat"; fi ;;
     esac
   fi
-  holder=$locks/stop-${{dir##*/}}/holder
+  holder=$locks/stop-$id/holder
   if [ -f "$holder" ]; then
     until_=0; {{ read -r _; read -r boot_; read -r until_; }} 2>/dev/null <"$holder"
     [ "$boot_" = "$here" ] && [ "$until_" -ge "$up" ] 2>/dev/null && printf 'stopping=1\\n'

@@ -33,8 +33,8 @@ def root(isolated_home: Path) -> Path:
     return folder
 
 
-def observe(launch_id: str = "") -> tuple[LaunchRecord, ...]:
-    done = subprocess.run(["sh", "-s", "--", launch_id], input=probes.OBSERVE.encode(), capture_output=True, check=True)
+def observe(*launch_ids: str) -> tuple[LaunchRecord, ...]:
+    done = subprocess.run(["sh", "-s", "--", *launch_ids], input=probes.OBSERVE.encode(), capture_output=True, check=True)
     assert not done.stderr
     return parse_observed(done.stdout)
 
