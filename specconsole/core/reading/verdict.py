@@ -7,10 +7,9 @@ from typing import Literal
 
 from specconsole.core.reading import eta, stall
 from specconsole.core.reading.history import History, StartKey
-from specconsole.core.reading.history_eta import combined_phase_eta, ready_eta
+from specconsole.core.reading.history_eta import combined_phase_eta, phase_history_eta, ready_eta
 from specconsole.core.reading.model import (
     START_PHASES,
-    EtaRange,
     Failure,
     Phase,
     Progress,
@@ -68,7 +67,7 @@ def build_reading(
         phase_eta = combined_phase_eta(history, key, phase, part, phases.nth, spent_s, phase_eta)
         if progress is not None:
             progress = replace(progress, eta_s=phase_eta)
-    silent_s, stalled, reason = _silence(pipeline, phase, now_s, arrived_at_s, gpu, phase_eta, spent_s)
+    silent_s, stalled, reason = _silence(pipeline, phase, now_s, arrived_at_s, gpu, key, history, spent_s)
     return Reading(
         engine=pipeline.engine,
         phase=phase,
@@ -120,7 +119,8 @@ def _silence(
     now_s: float | None,
     arrived_at_s: float | None,
     gpu: stall.GpuActivity | None,
-    phase_eta: EtaRange | None,
+    key: StartKey | None,
+    history: History | None,
     spent_s: float | None,
 ) -> tuple[float | None, bool | None, str | None]:
     """Silence since the last byte, and whether the missing progress means a stall."""
@@ -137,7 +137,7 @@ def _silence(
         phases.part,
         max(0.0, now_s - since),
         track=phases.bar,
-        usual=phase_eta,
+        usual=phase_history_eta(history, key, phase, phases.part, phases.nth, 0.0),
         spent_s=spent_s,
         gpu=gpu,
         ranks=phases.rank_readings(now_s),
