@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from specconsole import wiring
-from specconsole.core.hardware.gpu_memory import memory_snapshot, not_returned
+from specconsole.core.hardware.gpu_memory import memory_changes, memory_snapshot
 from specconsole.core.hardware.gpu_owners import KnownLaunch
 from specconsole.core.hardware.nvidia_query import query_argv
 from specconsole.core.hardware.report import gpu_report
@@ -178,7 +178,7 @@ async def compare(out: Path, rounds: int, idle: subprocess.Popen[str], busy: sub
                 "pane_shows_memory_back_after_s": round(freed_s, 2),
                 "ours_mib": [gpu["memory_used_mib"] for gpu in our_view(board.hosts["local"])],
                 "nvidia_smi_mib": [gpu["memory_used_mib"] for gpu in smi_view(smi.stdout)],
-                "not_returned_of_all": list(not_returned(after, held)),
+                "memory_changes": list(memory_changes(held, after)),
             },
             "still_held_by": [p.label for gpu in board.hosts["local"].gpus for p in gpu.processes],
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuSample, GpuTick, GpuToolError, ToolTrouble
 from specconsole.core.hardware.kernel_log import same_bus
@@ -15,7 +16,14 @@ from specconsole.core.hardware.nvidia_lists import (
     parse_nvlink_status,
     parse_topology,
 )
-from specconsole.core.hardware.nvidia_query import FIELDS, REQUIRED_FIELDS, QueryStream, query_argv
+from specconsole.core.hardware.nvidia_query import (
+    FIELDS,
+    REQUIRED_FIELDS,
+    STEADY_FIELDS,
+    QueryStream,
+    query_argv,
+    with_steady,
+)
 from specconsole.core.hardware.nvidia_trouble import explain
 from specconsole.core.hardware.values import clean, word
 from specconsole.errors import RefusedError
@@ -46,11 +54,14 @@ class NvidiaProbe:
         self._transport = transport
         self._path = path
         self._fields = FIELDS
+        self._steady_fields = STEADY_FIELDS
         self._known: dict[str, GpuSample] = {}
         self._lost: set[str] = set()
 
     async def ticks(self, every_s: int) -> AsyncGenerator[GpuTick, None]:
         """One `nvidia-smi -l`; started again without a field that the driver refuses, or without a lost GPU."""
+        if not self._known:
+            await self.snapshot()
         while True:
             trouble: ToolTrouble | None = None
             stream = QueryStream(self._fields)
@@ -60,8 +71,7 @@ class NvidiaProbe:
                     while data := await output.read():
                         for item in stream.feed(data):
                             if isinstance(item, GpuTick):
-                                self._remember(item)
-                                yield item
+                                yield self._remember(item)
                             else:
                                 trouble = item
             except RefusedError:
@@ -75,14 +85,14 @@ class NvidiaProbe:
 
     async def snapshot(self) -> GpuTick:
         while True:
-            stream = QueryStream(self._fields)
-            argv = query_argv(self._path, fields=self._fields, only=self._only())
+            fields = (*self._fields, *self._steady_fields)
+            stream = QueryStream(fields)
+            argv = query_argv(self._path, fields=fields, only=self._only())
             answer = await self._run(argv)
             found = [*stream.feed(answer.stdout), *stream.feed(b"\n"), *stream.feed(answer.stderr), *stream.finish()]
             ticks = [item for item in found if isinstance(item, GpuTick)]
             if ticks:
-                self._remember(ticks[-1])
-                return ticks[-1]
+                return self._remember(ticks[-1])
             troubles = [item for item in found if isinstance(item, ToolTrouble)]
             self._go_on_or_raise(troubles[0] if troubles else _unexplained(answer))
 
@@ -97,6 +107,7 @@ class NvidiaProbe:
         return parse_compute_apps(text)
 
     async def facts(self) -> GpuFacts:
+        await self.snapshot()  # the power limit and MIG mode may have changed
         mig = any(gpu.mig for gpu in self._known.values())
         try:
             answer = await self._transport.run_sh(_FACTS_SH, [self._path, "mig" if mig else ""], timeout_s=60.0)
@@ -118,18 +129,22 @@ class NvidiaProbe:
         except TimeoutError:
             raise GpuToolError(_slow(timeout_s), where=self._transport.host) from None
 
-    def _remember(self, tick: GpuTick) -> None:
-        for gpu in tick.gpus:
-            self._known[gpu.uuid] = gpu
+    def _remember(self, tick: GpuTick) -> GpuTick:
+        gpus = tuple(with_steady(gpu, self._known.get(gpu.uuid)) for gpu in tick.gpus)
+        self._known |= {gpu.uuid: gpu for gpu in gpus}
+        return replace(tick, gpus=gpus)
 
     def _only(self) -> list[str]:
         """Without a lost GPU nvidia-smi still answers for the others, when it is asked for them by name."""
         return [uuid for uuid in self._known if uuid not in self._lost] if self._lost else []
 
     def _go_on_or_raise(self, trouble: ToolTrouble) -> None:
-        if trouble.kind == "bad-field" and trouble.field in self._fields and trouble.field not in REQUIRED_FIELDS:
+        if trouble.kind == "bad-field" and trouble.field not in REQUIRED_FIELDS:
+            asked = (*self._fields, *self._steady_fields)
             self._fields = tuple(field for field in self._fields if field != trouble.field)
-            return
+            self._steady_fields = tuple(field for field in self._steady_fields if field != trouble.field)
+            if trouble.field in asked:
+                return
         if trouble.kind == "device-lost":
             lost = {uuid for uuid, gpu in self._known.items() if same_bus(gpu.bus_id, trouble.bus_id)} - self._lost
             if lost and len(self._lost) + len(lost) < len(self._known):

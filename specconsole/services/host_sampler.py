@@ -92,7 +92,8 @@ class HostSampler:
                         pace.well()
                         self.picture.note("host", "")
                         self.picture.saw_counters(counters, probe.mounts())
-                        self._publish()
+                        if not self._ticking():
+                            self._publish()
             except TransportError:
                 pass  # the link's owner says so
             except SpecconsoleError as error:
@@ -133,6 +134,11 @@ class HostSampler:
                 if now_s - self._looked_s >= self._gap_s and self._memory_moved(tick):
                     self.look_now()
                 self._publish()
+
+    def _ticking(self) -> bool:
+        """Whether the next GPU tick will publish in a moment anyway."""
+        last_s = self.picture.gpus.as_of_s
+        return last_s is not None and self._clock.monotonic_s() - last_s < 2 * self._gpu_every_s
 
     def _memory_moved(self, tick: GpuTick) -> bool:
         """Whether a process came, went, grew or shrank since the last look at them."""

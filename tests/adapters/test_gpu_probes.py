@@ -38,8 +38,13 @@ async def first(probe: NvidiaProbe, count: int = 1) -> list[GpuTick]:
 async def test_one_process_streams_all_ticks(fake_gpus: FakeGpus) -> None:
     ticks = await first(NvidiaProbe(LocalTransport()), 5)
     assert [len(tick.gpus) for tick in ticks] == [2] * 5
-    assert len(fake_gpus.calls()) == 1
-    assert fake_gpus.calls()[0].endswith("-l 1")
+    assert [call.endswith("-l 1") for call in fake_gpus.calls()] == [False, True]
+    # What changes seldom is asked for once, and stands in every tick.
+    assert "clocks.max.sm" not in fake_gpus.calls()[1]
+    assert [(gpu.bus_id, gpu.power_limit_w, gpu.sm_clock_max_mhz, gpu.mig) for gpu in ticks[-1].gpus] == [
+        ("00000000:10:00.0", 700, 1980, False),
+        ("00000000:11:00.0", 700, 1980, False),
+    ]
 
 
 async def test_a_field_that_the_driver_does_not_know_is_left_out(fake_gpus: FakeGpus) -> None:
@@ -48,7 +53,7 @@ async def test_a_field_that_the_driver_does_not_know_is_left_out(fake_gpus: Fake
     assert tick.gpus[0].temperature_c == 37
     assert tick.gpus[0].memory_temperature_c is None
     assert tick.gpus[0].throttle is None
-    assert len(fake_gpus.calls()) == 3
+    assert [call.endswith("-l 1") for call in fake_gpus.calls()] == [False, False, False, True]
 
 
 async def test_when_one_gpu_is_lost_the_others_are_asked_by_name(fake_gpus: FakeGpus) -> None:

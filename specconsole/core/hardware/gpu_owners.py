@@ -38,6 +38,9 @@ echo '#end'
 """
 """Arguments: process ids. Reads /proc only; `head -c` bounds what a process can make us read."""
 
+_LONGEST_COMMAND = 100
+"""In a label; the whole one is in the owner."""
+
 _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """include/linux/proc_ns.h, PROC_PID_INIT_INO: outside of any container."""
 
@@ -203,7 +206,10 @@ def _not_ours(process: GpuProcess, owner: Owner | None, owners: Owners) -> str:
         else:
             why = "no such process any more"
         return f"pid {process.pid}, {process.name or 'name unknown'}: {why}"
-    parts = [f"pid {process.pid}", owner.user, age_text(owner.age_s), owner.command or process.name]
+    command = owner.command or process.name or ""
+    if len(command) > _LONGEST_COMMAND:
+        command = command[: _LONGEST_COMMAND - 1] + "…"
+    parts = [f"pid {process.pid}", owner.user, age_text(owner.age_s), command]
     start = "not ours: " if owner.environ_seen else "not known to be ours: "
     return start + ", ".join(part for part in parts if part)
 

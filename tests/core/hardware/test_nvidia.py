@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specconsole.core.hardware.gpu import GpuTick, ToolTrouble
+from specconsole.core.hardware.kernel_log import parse_kernel_log
 from specconsole.core.hardware.nvidia_lists import (
     parse_compute_apps,
     parse_gpu_list,
@@ -17,7 +19,14 @@ from specconsole.core.hardware.nvidia_lists import (
     parse_nvlink_status,
     parse_topology,
 )
-from specconsole.core.hardware.nvidia_query import FIELDS, QueryStream, parse_row, query_argv, throttle_reasons
+from specconsole.core.hardware.nvidia_query import (
+    FIELDS,
+    QueryStream,
+    parse_row,
+    query_argv,
+    throttle_reasons,
+    with_steady,
+)
 from specconsole.core.hardware.nvidia_trouble import bad_field, explain
 
 DATA = Path(__file__).parents[2] / "data" / "nvidia"
@@ -258,3 +267,56 @@ def test_mig_devices_get_their_memory_and_their_names() -> None:
     )
     assert (second.device, second.memory_total_bytes) == (1, 19968 * MIB)
     assert parse_gpu_list((DATA / "L.txt").read_text())[0] == {0: UUID}
+
+
+X2 = DATA / "h200-x2"
+ALL_FIELDS = (
+    "count", "index", "uuid", "pci.bus_id", "name", "utilization.gpu", "utilization.memory", "memory.used",
+    "memory.total", "temperature.gpu", "temperature.memory", "power.draw", "power.limit", "clocks.sm",
+    "clocks.max.sm", "clocks.mem", "pstate", "clocks_throttle_reasons.active",
+    "ecc.errors.uncorrected.volatile.total", "mig.mode.current",
+)  # fmt: skip
+
+
+def test_two_real_gpus_one_held_down_by_its_power_limit() -> None:
+    (tick,) = QueryStream(ALL_FIELDS).feed((X2 / "query-gpu-busy.csv").read_bytes())
+    assert isinstance(tick, GpuTick)
+    busy, idle = tick.gpus
+    assert tick.complete
+    assert (busy.util_pct, busy.memory_util_pct, busy.power_w, busy.sm_clock_mhz) == (100, 30, 617.87, 1740)
+    assert (busy.throttle, idle.throttle) == (("power-cap",), ())
+    assert (busy.bus_id, idle.bus_id) == ("00000000:00:06.0", "00000000:00:07.0")
+    processes = parse_compute_apps((X2 / "compute-apps.csv").read_text())
+    assert [(p.pid, (p.used_bytes or 0) // MIB) for p in processes] == [(595, 21572), (640, 5768)]
+    assert {p.gpu_uuid for p in processes} == {busy.uuid, idle.uuid}
+
+
+def test_a_real_stream_of_two_gpus() -> None:
+    ticks = QueryStream(ALL_FIELDS).feed((X2 / "stream.csv").read_bytes())
+    assert [len(tick.gpus) for tick in ticks if isinstance(tick, GpuTick)] == [2] * 5
+
+
+def test_real_links_of_two_gpus() -> None:
+    topology = parse_topology((X2 / "topo.txt").read_text())
+    assert topology is not None
+    assert topology.links == (("X", "NV18"), ("NV18", "X"))
+    assert topology.numa_affinity == ("0", "0")
+    states = parse_nvlink_status((X2 / "nvlink.txt").read_text())
+    assert [(s.gpu_index, s.active, s.inactive, s.gb_s_each) for s in states] == [
+        (0, 18, 0, 26.562),
+        (1, 18, 0, 26.562),
+    ]
+
+
+def test_a_healthy_drivers_kernel_messages_are_no_faults() -> None:
+    assert parse_kernel_log((X2 / "dmesg.txt").read_text()) == ()
+
+
+def test_what_another_query_told_completes_a_sample() -> None:
+    (full,) = QueryStream(ALL_FIELDS).feed((X2 / "query-gpu-busy.csv").read_bytes())
+    assert isinstance(full, GpuTick)
+    bare = replace(full.gpus[0], bus_id=None, power_limit_w=None, sm_clock_max_mhz=None, mig=None)
+    assert with_steady(bare, full.gpus[0]) == full.gpus[0]
+    assert with_steady(bare, None) == bare
+    lowered = replace(full.gpus[0], power_limit_w=400.0)
+    assert with_steady(lowered, full.gpus[0]).power_limit_w == 400
