@@ -140,7 +140,7 @@ class LaunchWatch:
                 self._caught_up.set()
                 await self._clock.sleep(_LINK_RETRY_S)
                 continue
-            # A server that never stops writing leaves no moment without news: what was there at the last look is enough.
+            # A server that never stops writing leaves no moment without news: what the last look saw is enough.
             if not came or self.intake.reader.offset >= (self.record.log_bytes or 0):
                 self._caught_up.set()
             now = self._clock.monotonic_s()
