@@ -2,7 +2,8 @@
 
 The handle is kept open, so a renamed file is drained to its end. Every read begins a little before the offset: when
 those bytes are no longer the ones read before, the file was cut or replaced under us, however much has been written
-since. What a rotation lost is told with its number, or None for unknown; nothing is ever read twice.
+since. What was moved aside meanwhile is found again (`rotated`) and read in order. What a rotation lost is told with
+its number, or None for unknown; nothing is ever read twice.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from specconsole.errors import FileMissingError
+from specconsole.errors import FileMissingError, TransportError
 from specconsole.ports import FileStat, RemoteFile, Transport
+from specconsole.services.rotated import find_trail
 
-READ_BYTES = 256 * 1024
+READ_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64
 
 
@@ -55,9 +57,16 @@ class Follower:
         self._transport = transport
         self._path = path
         self._place = place or Place()
+        self._at = self._place.offset
+        """Offset in the present file. At the start of a new one `_place` still names the end of the one before,
+        until a byte was read: that is how the new one is found again should it be moved aside meanwhile."""
         self._overlap = b""
+        self._new_file = False
         self._resuming = self._place.overlap_bytes > 0
         self._file: RemoteFile | None = None
+        self._later: list[RemoteFile] = []
+        """Open files that come after the present one, oldest first; the last is the file at the path."""
+        self._why: Literal["truncated", "replaced"] = "replaced"
         self._suspect: FileStat | None = None
         self._skip_zeros = False
         self.mtime_s: float | None = None
@@ -72,41 +81,63 @@ class Follower:
 
     async def poll(self) -> Chunk | Break | None:
         """The next piece, or what broke, or None when there is nothing new. Raises TransportError."""
+        try:
+            return await self._poll()
+        except TransportError:
+            # Handles do not outlive a connection. What was read is known by its hash.
+            await self.aclose()
+            self._resuming = self._place.overlap_bytes > 0
+            raise
+
+    async def _poll(self) -> Chunk | Break | None:
         if self._file is None and not await self._open():
             return None
         file = self._file
         assert file is not None
         if self._resuming and (broken := await self._resume(file)):
             return broken
+        file = self._file
+        assert file is not None
         back = len(self._overlap)
-        data = await file.read_at(self._place.offset - back, READ_BYTES + back)
+        try:
+            data = await file.read_at(self._at - back, READ_BYTES + back)
+        except FileMissingError:
+            # Only where a handle is no real one (a host without SFTP): renamed away and deleted before it was read.
+            await self._leave(forget=True)
+            return Break("replaced", None, "the file was removed before it was read to its end")
         if data[:back] != self._overlap:
-            return await self._cut(file)
+            return await self._cut()
         data = data[back:]
         if data:
             self._took(data)
             self._suspect = None
-            caught_up = len(data) < READ_BYTES
+            caught_up = len(data) < READ_BYTES and not self._later
             if self._skip_zeros:
                 # A writer without O_APPEND goes on at its old position behind a hole that reads as zeros.
                 data = data.lstrip(b"\0")
                 self._skip_zeros = not data
             return Chunk(data, caught_up)
+        if self._later:
+            return await self._next_file()
         return await self._look_for_rotation(file)
 
     async def aclose(self) -> None:
-        """Closes the handle."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            await file.aclose()
+        """Closes the handles."""
+        files, self._file, self._later = [self._file, *self._later], None, []
+        for file in files:
+            if file is not None:
+                await file.aclose()
 
     async def _open(self) -> bool:
         try:
             self._file = await self._transport.open_file(self._path)
         except FileMissingError:
-            self.missing = True
-            return False
+            # Renamed away while nobody looked, and nothing new there yet: what it holds is still to be read.
+            if not (self._resuming and await self._find_place()):
+                self.missing = True
+                return False
         self.missing = False
+        assert self._file is not None
         found = await self._file.stat()
         self.mtime_s = found.mtime_s
         self._place = Place(self._place.offset, self._place.overlap_bytes, self._place.overlap_sha256, found.inode)
@@ -115,28 +146,72 @@ class Follower:
     async def _resume(self, file: RemoteFile) -> Break | None:
         """Is this the file that the checkpoint speaks of? Only the hash of its last bytes is known here."""
         place = self._place
-        self._resuming = False
         seen = await file.read_at(place.offset - place.overlap_bytes, place.overlap_bytes)
-        if len(seen) == place.overlap_bytes and hashlib.sha256(seen).hexdigest() == place.overlap_sha256:
-            self._overlap = seen
-            return None
-        self._restart()
-        return Break("replaced", None, "another file stands there since the last look: what was lost is unknown")
+        if not self._is_overlap(seen):
+            if await self._find_place():
+                return None
+            self._restart(forget=True)
+            return Break("replaced", None, "another file stands there since the last look: what was lost is unknown")
+        self._resuming = False
+        self._overlap = seen
+        self._at = place.offset
+        return None
 
-    async def _cut(self, file: RemoteFile) -> Break:
-        """Our last bytes are gone from where they were: copytruncate, `> file`, or a writer that started over."""
-        found = await file.stat()
+    def _is_overlap(self, seen: bytes) -> bool:
+        place = self._place
+        return len(seen) == place.overlap_bytes and hashlib.sha256(seen).hexdigest() == place.overlap_sha256
+
+    async def _find_place(self) -> bool:
+        """Goes on in the sibling that holds our place, and lines up what is newer; False when none does."""
+        place = self._place
+        trail = await find_trail(self._transport, self._path, place.offset, place.overlap_bytes, place.overlap_sha256)
+        if trail is None:
+            return False
+        await self.aclose()
+        self._file, *self._later = trail.files
+        self._overlap = await self._file.read_at(place.offset - place.overlap_bytes, place.overlap_bytes)
+        self._at = place.offset
+        self._resuming = False
+        self._suspect = None
+        self._why = "replaced"
+        return True
+
+    async def _next_file(self) -> Break | None:
+        """The present file is read to its end and others follow."""
+        assert self._file is not None
+        await self._file.aclose()
+        self._file = self._later.pop(0)
+        found = await self._file.stat()
         self.mtime_s = found.mtime_s
+        again, self._new_file = self._new_file, True
         self._restart()
+        if again and self._place.offset:
+            # A link that broke between two files brought us here twice.
+            return None
+        if self._why == "truncated" and not self._later:
+            self._skip_zeros = True
+            return Break("truncated", None, "copied and cut: what was written between the two is lost")
+        return Break("replaced", 0, "the file was rotated: the old one was read to its end")
+
+    async def _cut(self) -> Break | None:
+        """Our last bytes are gone from where they were: copytruncate, `> file`, or a writer that started over."""
+        if await self._find_place():
+            self._why = "truncated"
+            return None
+        assert self._file is not None
+        found = await self._file.stat()
+        self.mtime_s = found.mtime_s
+        self._restart(forget=True)
         self._skip_zeros = True
         return Break("truncated", None, "the file was cut to nothing: what was written since the last look is lost")
 
     async def _look_for_rotation(self, file: RemoteFile) -> Break | None:
         """Nothing new: is the path still this file? Without inodes two looks must agree, since one may be half way."""
-        held = await file.stat()
+        # In this order: a file that only grows can't be larger at the path than, a moment later, in our hands.
         at_path = await self._transport.stat(self._path)
-        self.mtime_s = held.mtime_s
-        if at_path is None:
+        held = await self._stat_held(file)
+        self.mtime_s = held.mtime_s if held is not None else self.mtime_s
+        if at_path is None or held is None:
             # Renamed away and nothing new yet: the handle may still grow.
             return None
         self.mtime_s = at_path.mtime_s
@@ -144,31 +219,42 @@ class Follower:
             same = held.inode == at_path.inode
         else:
             same = (held.size_bytes, held.mtime_s) == (at_path.size_bytes, at_path.mtime_s)
-            same = same or at_path.size_bytes > held.size_bytes
             if not same and self._suspect != held:
                 self._suspect = held
                 return None
         if same:
             self._suspect = None
             return None
-        rest = await file.read_at(self._place.offset, 1)
-        if rest:
+        if held.size_bytes > self._at:
             return None
-        await self.aclose()
-        self._restart()
+        # More than one rotation may have passed since the last look.
+        if await self._find_place():
+            return None
+        await self._leave(forget=True)
         return Break("replaced", 0, "the file was rotated: the old one was read to its end")
 
-    def _restart(self) -> None:
+    async def _stat_held(self, file: RemoteFile) -> FileStat | None:
+        try:
+            return await file.stat()
+        except FileMissingError:
+            return None
+
+    async def _leave(self, *, forget: bool = False) -> None:
+        """The present file has nothing more for us; the next look opens the one at the path."""
+        await self.aclose()
+        self._restart(forget=forget)
+
+    def _restart(self, *, forget: bool = False) -> None:
+        """The next byte is the first of a file. `forget`: what came before is no help in finding it again."""
+        self._at = 0
         self._overlap = b""
         self._suspect = None
         self._resuming = False
-        self._place = Place(inode=self._place.inode)
+        if forget:
+            self._place = Place(inode=self._place.inode)
 
     def _took(self, data: bytes) -> None:
         self._overlap = (self._overlap + data)[-_OVERLAP_BYTES:]
-        self._place = Place(
-            self._place.offset + len(data),
-            len(self._overlap),
-            hashlib.sha256(self._overlap).hexdigest(),
-            self._place.inode,
-        )
+        self._at += len(data)
+        self._new_file = False
+        self._place = Place(self._at, len(self._overlap), hashlib.sha256(self._overlap).hexdigest(), self._place.inode)

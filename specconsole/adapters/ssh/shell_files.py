@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from specconsole.core.hosts.plain_text import one_line
-from specconsole.errors import BadInputError, FileMissingError, RefusedError, SpecconsoleError
+from specconsole.errors import BadInputError, FileMissingError, RefusedError, SpecconsoleError, TransportError
 from specconsole.ports import Completed, FileStat
 
 Run = Callable[[Sequence[str], bytes, float, int], Awaitable[Completed]]
@@ -69,8 +69,11 @@ class ShellFiles:
         timeout_s: float = _CALL_S,
     ) -> bytes:  # fmt: skip
         """Output of a script; its statuses 44 and 45 become the errors they stand for."""
-        done = await self._run(["sh", "-c", script, "sh", *args], stdin, timeout_s, limit)
         where = f"{self._host}:{path}"
+        try:
+            done = await self._run(["sh", "-c", script, "sh", *args], stdin, timeout_s, limit)
+        except TimeoutError:
+            raise TransportError(f"no answer within {timeout_s:g} s", where=where) from None
         if done.exit_status == _MISSING:
             raise FileMissingError("no such file", where=where)
         if done.exit_status == _DENIED:
