@@ -24,7 +24,7 @@ from specconsole.core.reading.events import (
     Window,
 )
 from specconsole.core.reading.failures_cause import Candidate, candidate, classify, refine
-from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS, WEAK_MESSENGERS
+from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS
 from specconsole.core.reading.failures_rules import CAUSE, Passing, match_rule
 from specconsole.core.reading.failures_traceback import NAMED, OPENING, Trace, stream_of
 from specconsole.core.reading.model import Advice, Failure, Part, Phase
@@ -82,6 +82,8 @@ class Failures:
         self.life_moved = any(not isinstance(event, Trouble | BarSeen) for event in events)
         if any(isinstance(event, StopAsked) for event in events) and not self.stop_no:
             self.stop_no = line.no
+        if not self.traces and not any(isinstance(event, Trouble) for event in events):
+            return
         self._remember_compiler(line)
         trace = self._trace_of(line)
         if trace is not None and self._go_on(trace, line, where):
@@ -206,11 +208,7 @@ class Failures:
         self._add(found)
 
     def _message(self, line: Line, where: Where) -> None:
-        if self._after_stop(line):
-            return
-        if _passing(line.text, WEAK_MESSENGERS) is not None and (self.messenger_no or self._active()):
-            self.messenger = line.whole or line.text
-        elif self.messenger_no and not self.traces and NAMED.match(line.text):
+        if self.messenger_no and not self._after_stop(line) and not self.traces and NAMED.match(line.text):
             # No traceback was printed: `EngineCore encountered a fatal error.` and then only the exception's line.
             found = classify(line, where, None)
             if found is not None:

@@ -73,10 +73,6 @@ MESSENGERS: tuple[Passing, ...] = (
     # status=1/FAILURE`
     passing("Main process exited", r"Main process exited, code=exited, status=\d+"),
 )
-WEAK_MESSENGERS: tuple[Passing, ...] = (
-    # Said of a model that may be tried again (llama.cpp measures the draft first): no verdict by themselves.
-    passing("failed to load model", r"failed to load (?:draft )?model|failed to create(?:_| )context"),
-)
 
 OPENERS_OF_HARMLESS: tuple[re.Pattern[str], ...] = (
     # `Exception ignored in: <function Socket.__del__ at 0x7f>` + Traceback (Python, at exit)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from specconsole.core.reading.events import Event, Facts, HttpUp, Line, Trouble
 from specconsole.core.reading.failures_cause import COMPILER, RULES
-from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS, WEAK_MESSENGERS
+from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS
 from specconsole.core.reading.failures_rules import Rule
 from specconsole.core.reading.failures_traceback import NAMED, OPENING
 
@@ -21,7 +21,7 @@ _RUNNING = re.compile(r"(?:Uvicorn running on|Running on(?: local URL:)?|Serving
 
 def _literals() -> tuple[bytes, ...]:
     words = list(_BROAD) + [r.literal for r in RULES]
-    words += [p.literal for p in MESSENGERS + WEAK_MESSENGERS] + ["Running on", "unning on http", "Logging error"]
+    words += [p.literal for p in MESSENGERS] + ["Running on", "unning on http", "Logging error"]
     # A word that holds another of the list is covered by it.
     kept = [w for w in dict.fromkeys(words) if not any(o != w and o in w for o in words)]
     return tuple(word.encode() for word in kept)

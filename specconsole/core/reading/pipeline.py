@@ -129,7 +129,7 @@ class Pipeline:
             events = [BarSeen(bar, *bar_phase(bar)) for bar in found]
         else:
             events = list(dialect.parse(line)) if dialect is not None else []
-            if not events or not isinstance(events[0], Window | Prefill):
+            if not events or not isinstance(events[0], Window | Prefill | Busy | Idle):
                 events += generic.parse(line)
         if not events and not self.failures.hungry:
             return
