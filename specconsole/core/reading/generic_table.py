@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from specconsole.core.reading.events import Event, Line
+from specconsole.core.reading.prefilter import Steady
 
 Make = Callable[[re.Match[str]], Sequence[Event]]
 
@@ -45,6 +46,8 @@ class TableDialect:
     """Patterns that only this engine's lines match; each must hold one of the literals."""
     tags: tuple[str, ...] = ()
     """Beginnings of the names that only this engine's processes carry in front of their lines."""
+    steady: Steady | None = None
+    """Knows which of the engine's ordinary lines need no look; None: every line with a literal is looked at."""
     literals: tuple[bytes, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specconsole.core.engines.vllm.dialect_serving import SERVING_ROWS
+from specconsole.core.engines.vllm.dialect_steady import AccessLines
 from specconsole.core.reading.events import (
     Enter,
     Event,
@@ -208,6 +209,7 @@ STOP_ROWS: tuple[Row, ...] = (
 
 DIALECT = TableDialect(
     engine="vllm",
+    steady=AccessLines(),
     rows=SERVING_ROWS + START_ROWS + STOP_ROWS,
     sure=(
         "vLLM API server version",

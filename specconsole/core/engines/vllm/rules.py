@@ -21,22 +21,63 @@ ALIASES = {
 SOURCE = "vllm/config/speculative.py"
 
 METHODS = (
-    "ngram", "ngram_gpu", "draft_model", "suffix", "custom_class", "eagle", "eagle3", "mtp", "extract_hidden_states",
-    "dflash", "dspark", "medusa", "mlp_speculator", "deepseek_mtp", "qwen3_next_mtp", "ernie_mtp", "mimo_mtp",
-    "glm4_moe_mtp", "longcat_flash_mtp",
-)  # fmt: skip
+    "ngram",
+    "ngram_gpu",
+    "draft_model",
+    "suffix",
+    "custom_class",
+    "eagle",
+    "eagle3",
+    "mtp",
+    "extract_hidden_states",
+    "dflash",
+    "dspark",
+    "medusa",
+    "mlp_speculator",
+    "deepseek_mtp",
+    "qwen3_next_mtp",
+    "ernie_mtp",
+    "mimo_mtp",
+    "glm4_moe_mtp",
+    "longcat_flash_mtp",
+)
 OLD_METHODS = ("medusa", "mlp_speculator")
 KEYS = (
-    "method", "model", "num_speculative_tokens", "draft_tensor_parallel_size", "quantization", "max_model_len",
-    "revision", "code_revision", "moe_backend", "attention_backend", "kv_cache_dtype", "enforce_eager",
-    "parallel_drafting", "disable_padded_drafter_batch", "use_local_argmax_reduction", "use_heterogeneous_vocab",
-    "prompt_lookup_min", "prompt_lookup_max", "num_speculative_tokens_per_batch_size",
-    "suffix_decoding_max_tree_depth", "suffix_decoding_max_cached_requests", "suffix_decoding_max_spec_factor",
-    "suffix_decoding_min_token_prob", "rejection_sample_method", "synthetic_acceptance_rates",
-    "synthetic_acceptance_length", "draft_sample_method", "draft_lm_head_quantization",
-    "index_share_for_mtp_iteration", "enable_adaptive_verification", "fly_window", "fly_threshold", "xpress_topc",
+    "method",
+    "model",
+    "num_speculative_tokens",
+    "draft_tensor_parallel_size",
+    "quantization",
+    "max_model_len",
+    "revision",
+    "code_revision",
+    "moe_backend",
+    "attention_backend",
+    "kv_cache_dtype",
+    "enforce_eager",
+    "parallel_drafting",
+    "disable_padded_drafter_batch",
+    "use_local_argmax_reduction",
+    "use_heterogeneous_vocab",
+    "prompt_lookup_min",
+    "prompt_lookup_max",
+    "num_speculative_tokens_per_batch_size",
+    "suffix_decoding_max_tree_depth",
+    "suffix_decoding_max_cached_requests",
+    "suffix_decoding_max_spec_factor",
+    "suffix_decoding_min_token_prob",
+    "rejection_sample_method",
+    "synthetic_acceptance_rates",
+    "synthetic_acceptance_length",
+    "draft_sample_method",
+    "draft_lm_head_quantization",
+    "index_share_for_mtp_iteration",
+    "enable_adaptive_verification",
+    "fly_window",
+    "fly_threshold",
+    "xpress_topc",
     "dspark_draft_topk",
-)  # fmt: skip
+)
 OLD_KEYS = ("disable_by_batch_size", "speculative_token_tree", "disable_logprobs")
 NEEDS_MODEL = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator", "dflash")
 
@@ -126,8 +167,9 @@ def tokens_missing(asked: Asked) -> Verdict | None:
         return None
     if tokens is None and not method:
         return None  # a speculators checkpoint may say it
-    return Verdict("error", f"num_speculative_tokens must be a whole number over 0, not {tokens!r}",
-                   ("speculative_config",))  # fmt: skip
+    return Verdict(
+        "error", f"num_speculative_tokens must be a whole number over 0, not {tokens!r}", ("speculative_config",)
+    )
 
 
 def twice(asked: Asked) -> Verdict | None:
@@ -143,8 +185,12 @@ def twice(asked: Asked) -> Verdict | None:
     both = [short for short, key in shorts if asked.given(short) and key in table]
     if not both:
         return None
-    return Verdict("error", f"{', '.join('--' + s.replace('_', '-') for s in both)} and the same key in the JSON",
-                   ("speculative_config", *both), fix=dict.fromkeys(both))  # fmt: skip
+    return Verdict(
+        "error",
+        f"{', '.join('--' + s.replace('_', '-') for s in both)} and the same key in the JSON",
+        ("speculative_config", *both),
+        fix=dict.fromkeys(both),
+    )
 
 
 def draft_parallel(asked: Asked) -> Verdict | None:
@@ -153,8 +199,11 @@ def draft_parallel(asked: Asked) -> Verdict | None:
     target = int(asked.number("tensor_parallel_size") or 1)
     if size is None or size in (1, target):
         return None
-    return Verdict("error", f"draft_tensor_parallel_size must be 1 or the target's {target}, not {size}",
-                   ("speculative_config", "tensor_parallel_size"))  # fmt: skip
+    return Verdict(
+        "error",
+        f"draft_tensor_parallel_size must be 1 or the target's {target}, not {size}",
+        ("speculative_config", "tensor_parallel_size"),
+    )
 
 
 def per_batch_with_dp(asked: Asked) -> Verdict | None:
@@ -163,8 +212,11 @@ def per_batch_with_dp(asked: Asked) -> Verdict | None:
         return None
     if (asked.number("data_parallel_size") or 1) <= 1:
         return None
-    return Verdict("overridden", "numbers of tokens per batch size are switched off with data parallelism",
-                   ("speculative_config", "data_parallel_size"))  # fmt: skip
+    return Verdict(
+        "overridden",
+        "numbers of tokens per batch size are switched off with data parallelism",
+        ("speculative_config", "data_parallel_size"),
+    )
 
 
 def synthetic(asked: Asked) -> Verdict | None:
@@ -186,16 +238,20 @@ def memory_share(asked: Asked) -> Verdict | None:
     share = asked.number("gpu_memory_utilization")
     if share is None or 0 < share <= 1:
         return None
-    return Verdict("error", f"gpu_memory_utilization must lie between 0 and 1, not {share:g}",
-                   ("gpu_memory_utilization",))  # fmt: skip
+    return Verdict(
+        "error", f"gpu_memory_utilization must lie between 0 and 1, not {share:g}", ("gpu_memory_utilization",)
+    )
 
 
 def heads_divide(asked: Asked) -> Verdict | None:
     heads, size = asked.number("num_attention_heads"), asked.number("tensor_parallel_size")
     if not heads or not size or heads % size == 0:
         return None
-    return Verdict("error", f"{int(heads)} attention heads can't be divided by tensor parallel size {int(size)}",
-                   ("tensor_parallel_size",))  # fmt: skip
+    return Verdict(
+        "error",
+        f"{int(heads)} attention heads can't be divided by tensor parallel size {int(size)}",
+        ("tensor_parallel_size",),
+    )
 
 
 def context_beyond_model(asked: Asked) -> Verdict | None:
@@ -204,8 +260,12 @@ def context_beyond_model(asked: Asked) -> Verdict | None:
         return None
     if asked.env_true("VLLM_ALLOW_LONG_MAX_MODEL_LEN"):
         return None
-    return Verdict("error", f"max_model_len {int(context)} is beyond the model's {asked.model_positions} positions",
-                   ("max_model_len",), fix={"max_model_len": asked.model_positions})  # fmt: skip
+    return Verdict(
+        "error",
+        f"max_model_len {int(context)} is beyond the model's {asked.model_positions} positions",
+        ("max_model_len",),
+        fix={"max_model_len": asked.model_positions},
+    )
 
 
 def draft_shortens(asked: Asked) -> Verdict | None:
@@ -214,9 +274,13 @@ def draft_shortens(asked: Asked) -> Verdict | None:
         return None
     if context <= asked.draft_positions:
         return None
-    return Verdict("overridden", f"the draft knows {asked.draft_positions} positions: its context (and with the V2 "
-                   "runner the server's) is lowered to that", ("max_model_len",),
-                   becomes={"max_model_len": asked.draft_positions})  # fmt: skip
+    return Verdict(
+        "overridden",
+        f"the draft knows {asked.draft_positions} positions: its context (and with the V2 "
+        "runner the server's) is lowered to that",
+        ("max_model_len",),
+        becomes={"max_model_len": asked.draft_positions},
+    )
 
 
 def old_draft_flag(asked: Asked) -> Verdict | None:
@@ -225,15 +289,23 @@ def old_draft_flag(asked: Asked) -> Verdict | None:
         return None
     table = {"model": asked.get("speculative_model"), "num_speculative_tokens": asked.get("num_speculative_tokens")}
     config = {key: value for key, value in table.items() if value is not None}
-    return Verdict("error", "the old draft flags are gone: everything stands in --speculative-config", given,
-                   fix={**dict.fromkeys(given), "speculative_config": config})  # fmt: skip
+    return Verdict(
+        "error",
+        "the old draft flags are gone: everything stands in --speculative-config",
+        given,
+        fix={**dict.fromkeys(given), "speculative_config": config},
+    )
 
 
 def api_key_argument(asked: Asked) -> Verdict | None:
     if not asked.given("api_key"):
         return None
-    return Verdict("error", "the key would show in `ps`: give VLLM_API_KEY under [secrets] instead", ("api_key",),
-                   fix={"api_key": None})  # fmt: skip
+    return Verdict(
+        "error",
+        "the key would show in `ps`: give VLLM_API_KEY under [secrets] instead",
+        ("api_key",),
+        fix={"api_key": None},
+    )
 
 
 RULES: tuple[Rule, ...] = (
