@@ -157,8 +157,8 @@ def main() -> int:
 
 
 TEN = (
-    "Load weight begin", "Load weight end", "Memory pool end", "Capture .* graph", "fired up and ready", "out of memory",
-    "Received sigquit", "Decode batch", "Traceback", "SIGTERM received",
+    "Load weight begin", "Load weight end", "Memory pool end", "Capture .* graph", "fired up and ready",
+    "out of memory", "Received sigquit", "Decode batch", "Traceback", "SIGTERM received",
 )  # fmt: skip
 """A tenth of the literals that `specconsole log` looks for."""
 

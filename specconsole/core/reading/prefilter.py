@@ -55,7 +55,7 @@ class Steady(Protocol):
 
     def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
         """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it (`Busy` or `Idle`
-        for a brief one, whose entry is given). None where that can't be told at a glance: then it is read like any other line."""
+        for a brief one, whose entry is given). None where that can't be told at a glance: read it like any line."""
 
 
 class Prefilter:

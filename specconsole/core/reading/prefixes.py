@@ -152,6 +152,7 @@ def _peel_digit(text: str) -> Prefix | None:
         stamp = of_date(int(m[1]), int(m[2]), int(m[3]), of_clock(m[4]))
         level = _LEVELS.get(m[6] or "", m[6] or "")
         rest, source = m[7].lstrip(" ") if level else m[7][1:] if m[7][:1] == " " else m[7], m[5] or ""
+        rest = rest.removeprefix("|").lstrip() if level else rest
         if level and (p := _ASCTIME_PLACE.match(rest)):
             rest, source = p[2], p[1] or source
         return Prefix("python", rest, level, None, source, stamp)

@@ -17,6 +17,9 @@ from specconsole.core.reading.stamps import Stamp, of_clock, of_date
 from specconsole.core.reading.text import clean_text
 
 _MAX_LAYERS = 8
+_MAX_GLUED = 64
+_ALONE = 3
+"""Depth at which a piece is not cut any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ _TAG_RANK = re.compile(r"rank=(\d+)")
 _RAYLET = re.compile(r"\((?:raylet|autoscaler[^)]*)(?:, ip=[\w.:]+)?\) ?(.*)", re.DOTALL)
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default.*\))?\s*$")
 # torch elastic, torchrun --tee, mpirun --tag-output: `[rank0]: text`, `[default0]:text`, `[1,0]<stderr>:text`
-_RANKED = re.compile(r"\[(?:rank|default)(\d+)\]:? ?(?!\[[IWEF]\d{4} )(.*)", re.DOTALL)
+_RANKED = re.compile(r"\[(?:rank|default)(\d+)\]:? ?(.*)", re.DOTALL)
 _MPI = re.compile(r"\[\d+,(\d+)\]<std(?:out|err)>: ?(.*)", re.DOTALL)
 # srun --label: `0: text`, ` 12: text`
 _SRUN = re.compile(r" {0,5}(\d{1,5}): (.*)", re.DOTALL)
@@ -96,7 +99,8 @@ STRONG = re.compile(
 )
 # Without any of these no strong prefix stands inside a line.
 _SECOND_SIGNS = (" pid=", "INFO ", "WARNING ", "ERROR ", "DEBUG ", " I ", " W ", " E ", " D ", "cluster]")
-_WRAPPERISH = re.compile(r"[^A-Za-z0-9]*(?:[\w.\-/@:+,]+[^A-Za-z0-9]+){1,6}$")
+_WRAPPER_ENDS = (" ", "|", ">", "]", ":", ")", "#", "-")
+_QUOTES = ("'", '"', "`")
 
 
 @dataclass(slots=True)
@@ -156,10 +160,12 @@ def _peel_all(text: str, layers: Layers, shapes: Shapes, found: list[Unwrapped],
             break
         text = rest
     text = _REPEATED.sub("", text) if text.endswith((")", "cluster]")) else text
-    strong = STRONG.search(text) if "[" in text or any(sign in text for sign in _SECOND_SIGNS) else None
-    if strong and strong.start():
-        text = _cut_at_strong(text, strong.start(), layers, shapes, found, depth)
-    elif not strong and shapes.seen:
+    for _ in range(_MAX_GLUED):
+        at = _inner_prefix(text)
+        if not at or not _cut(text[:at], layers, shapes, found, depth):
+            break
+        text = text[at:]
+    if shapes.seen and not STRONG.match(text):
         text = shapes.strip(text)
     whole = text
     form, level, source = "", layers.level, ""
@@ -186,18 +192,40 @@ def _peel_all(text: str, layers: Layers, shapes: Shapes, found: list[Unwrapped],
     found.append(Unwrapped(text, whole, form, level, rank, source, stamp, stamp_source, tuple(layers.tags)))
 
 
-def _cut_at_strong(text: str, at: int, layers: Layers, shapes: Shapes, found: list[Unwrapped], depth: int) -> str:
-    """Splits a line where a server's own prefix stands inside it: a wrapper before it is dropped and learned,
-    anything else (a bar, another rank's line without its end) is a line of its own."""
-    before = text[:at]
-    if depth < 3 and not peel(before) and len(before) <= 120 and _WRAPPERISH.match(before) and "%" not in before:
+def _inner_prefix(text: str) -> int:
+    """Where a server's own prefix stands inside the line; 0 for nowhere. A prefix right behind another is nested."""
+    if "[" not in text and not any(sign in text for sign in _SECOND_SIGNS):
+        return 0
+    end = 0
+    for found in STRONG.finditer(text):
+        if found.start() > end:
+            return found.start()
+        end = found.end()
+    return 0
+
+
+def _cut(before: str, layers: Layers, shapes: Shapes, found: list[Unwrapped], depth: int) -> bool:
+    """What stands before a server's own prefix inside a line: a wrapper is dropped and learned, anything else (a bar,
+    another rank's line without its end) is a line of its own. False where the prefix is only quoted."""
+    if _is_wrapper(before) and not peel(before):
         shapes.learn(before)
-    elif not re.fullmatch(r".*[(\[\"'`=:]\s*", before):
-        if depth < 3:
-            _peel_all(before.rstrip(), replace(layers, tags=list(layers.tags)), shapes, found, 3)
-    else:
-        return text  # quoted inside a message: it is that message's text
-    return text[at:]
+        return True
+    if before.rstrip().endswith(("(", "[", "=", ":", *_QUOTES)):
+        return False
+    if depth < _ALONE:
+        _peel_all(before.rstrip(), replace(layers, tags=list(layers.tags)), shapes, found, _ALONE)
+    return True
+
+
+def _is_wrapper(text: str) -> bool:
+    """A few short words and a sign, no sentence and no quotation."""
+    return (
+        len(text) <= 120
+        and text.endswith(_WRAPPER_ENDS)
+        and len(text.split()) <= 3
+        and "%" not in text
+        and not any(quote in text for quote in _QUOTES)
+    )
 
 
 def _peel_wrapper(text: str, layers: Layers) -> str | None:
