@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from specconsole.core.hosts.listing import HostEntry
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_link import HostLink
+    from specconsole.services.host_sampler import HostSampler
     from specconsole.services.supervisor import HostTools, Supervisor
 
 
@@ -181,6 +182,7 @@ class HostOpener:
         self._clock = clock
         self._asker = asker
         self._read_only = read_only
+        self._sampled = 0
 
     async def __call__(self, name: str) -> HostTools:
         from specconsole.adapters.http import HostHttp
@@ -196,7 +198,18 @@ class HostOpener:
             keeper = self._keeper(transport, name)
             self.keepers[name] = keeper
             background.append(keeper.run)
+        if self._asker is not None:  # somebody looks at the board
+            background.append(self._sampler(transport).run)
         return HostTools(name, transport, ProcessLauncher(transport), HostHttp(transport), tuple(background))
+
+    def _sampler(self, transport: Transport) -> HostSampler:
+        from specconsole.core.hardware.pace import gpu_interval_s
+        from specconsole.services.host_sampler import HostSampler
+
+        self._sampled += 1
+        return HostSampler(
+            transport, self._board, self._clock, hardware_tools(), gpu_every_s=gpu_interval_s(self._sampled)
+        )
 
     def _keeper(self, link: Link, name: str) -> HostLink:
         from specconsole.adapters.network_watch import NetworkWatch

@@ -255,7 +255,11 @@ class HostSampler:
         self._lost = {gpu.uuid or str(gpu.index) for gpu in view.gpus if gpu.lost}
 
     def _launches_on_board(self) -> list[KnownLaunch]:
-        return [KnownLaunch(v.launch_id, v.name) for v in self._board.launches.values() if v.host == self.host]
+        return [
+            KnownLaunch(view.launch_id, view.name, frozenset(view.processes))
+            for view in self._board.launches.values()
+            if view.host == self.host
+        ]
 
 
 async def ask_owners(transport: Transport, pids: Collection[int]) -> Owners:

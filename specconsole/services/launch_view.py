@@ -41,10 +41,12 @@ def view_of_record(record: LaunchRecord, host: str, us: WhoWeAre) -> LaunchView:
         owner=spec.owner,
         # Root is shared on GPU machines: the account's name alone says nothing.
         ours=spec.client_id == us.client_id and spec.owner == us.owner,
+        adopted=spec.adopted,
         tags=spec.tags,
         command=show(spec.argv),
         log_path=record.log_path,
         last_log_mtime_age_s=_age(record.moment.now_s, record.log_mtime_s),
+        processes=((record.process.pid, record.process.start_ticks),) if record.process and record.alive else (),
     )
 
 

@@ -25,6 +25,12 @@ for pid in "$@"; do
   [ -d "/proc/$pid" ] || { echo "#pid=$pid"; echo gone=1; continue; }
   echo "#pid=$pid"
   printf 'stat='; cat "/proc/$pid/stat" 2>/dev/null || echo
+  line=; chain=; up=$pid
+  while [ "$up" -gt 1 ] && [ ${#chain} -lt 400 ] && read -r line 2>/dev/null <"/proc/$up/stat"; do
+    set -- ${line##*) }
+    chain="$chain$up:${20} "; up=$2
+  done
+  echo "chain=$chain"
   echo "user=$(ls -ld "/proc/$pid" 2>/dev/null | { read -r a b user rest; printf %s "$user"; })"
   printf 'command='; head -c 4000 "/proc/$pid/cmdline" 2>/dev/null | tr '\000\n\r' '\001  '; echo
   if [ -r "/proc/$pid/environ" ]; then
@@ -63,6 +69,8 @@ class Owner:
     command: str | None = None
     environ_seen: bool = False
     launch_id: str | None = None
+    chain: tuple[tuple[int, int], ...] = ()
+    """(pid, start ticks) of the process itself, its parent, and so on, without pid 1."""
     read_bytes: int | None = None
     """What the process had fetched from storage so far (/proc/PID/io)."""
 
@@ -85,7 +93,7 @@ class KnownLaunch:
     launch_id: str
     name: str
     processes: frozenset[tuple[int, int]] = frozenset()
-    """(pid, start ticks) of an adopted server's processes, which carry no launch id."""
+    """(pid, start ticks) of an adopted server's processes, which carry no launch id; their children count as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ def parse_owners(output: bytes) -> Owners:
             command=_command(values.get("command", "")) or (clean(stat.name) if stat else None),
             environ_seen="launch" in values,
             launch_id=clean(values.get("launch", "")).strip() or None,
+            chain=_chain(values.get("chain", "")),
             read_bytes=int(read_bytes) if read_bytes.isdigit() else None,
         )
     return Owners(
@@ -146,8 +155,7 @@ def claim(process: GpuProcess, owners: Owners, launches: Collection[KnownLaunch]
     owner = owners.by_pid.get(process.pid)
     if owner is not None and not owner.gone:
         for launch in launches:
-            mine = (process.pid, owner.start_ticks) in launch.processes if owner.start_ticks is not None else False
-            if owner.launch_id == launch.launch_id or mine:
+            if owner.launch_id == launch.launch_id or not launch.processes.isdisjoint(owner.chain):
                 return Claim(process, owner, launch.launch_id, _ours(launch.name, process, owner))
         if owner.launch_id is not None:
             return Claim(process, owner, owner.launch_id, _ours(f"launch {owner.launch_id}", process, owner))
@@ -212,6 +220,11 @@ def _not_ours(process: GpuProcess, owner: Owner | None, owners: Owners) -> str:
     parts = [f"pid {process.pid}", owner.user, age_text(owner.age_s), command]
     start = "not ours: " if owner.environ_seen else "not known to be ours: "
     return start + ", ".join(part for part in parts if part)
+
+
+def _chain(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = (part.partition(":") for part in text.split())
+    return tuple((int(pid), int(ticks)) for pid, _, ticks in pairs if pid.isdigit() and ticks.isdigit())
 
 
 def _command(text: str) -> str:

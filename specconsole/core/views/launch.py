@@ -55,6 +55,8 @@ class LaunchView:
     """What was still there after a stop: one line each (`pid 71 (bob): python ..., holds 60 GiB of GPU 3`)."""
     stale_since_s: float | None = None
     as_of_s: float = 0.0
+    processes: tuple[tuple[int, int], ...] = ()
+    """(pid, start ticks) of the server's first process, while it is known; what it forks is told by its ancestors."""
     running_benches: int = 0
     history_note: str = ""
     """`last: 8:30`, or "" without history."""

@@ -44,9 +44,11 @@ def test_a_launchs_process_is_told_by_its_environment_and_named_with_its_rank() 
 
 def test_an_adopted_servers_process_is_told_by_pid_and_start_ticks() -> None:
     adopted = KnownLaunch("feed", "bobs-vllm", frozenset({(71, 5)}))
-    mine = Owner(71, start_ticks=5, command="VLLM::Worker_TP1", environ_seen=True)
+    mine = Owner(71, start_ticks=5, command="VLLM::Worker_TP1", environ_seen=True, chain=((71, 5), (3, 1)))
     assert claim(process(), owners(mine), [adopted]).label == "bobs-vllm, TP1"
-    reused = Owner(71, start_ticks=6, user="bob", command="vim", age_s=30.0, environ_seen=True)
+    forked = Owner(90, start_ticks=8, command="VLLM::Worker_TP2", environ_seen=True, chain=((90, 8), (71, 5)))
+    assert claim(process(90), owners(forked), [adopted]).label == "bobs-vllm, TP2"
+    reused = Owner(71, start_ticks=6, chain=((71, 6), (3, 1)), user="bob", command="vim", age_s=30.0, environ_seen=True)
     found = claim(process(), owners(reused), [adopted])
     assert (found.launch_id, found.label) == (None, "not ours: pid 71, bob, 30 s, vim")
 
@@ -117,6 +119,9 @@ def test_a_real_process_reads_as_psutil_says(tmp_path: Path) -> None:
             assert "'a b'" in owner.command
             ticks = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(") ")[2].split()[19])
             assert owner.start_ticks == ticks
+            assert owner.chain[0] == (child.pid, ticks)
+            parents = [witness.pid, *(parent.pid for parent in witness.parents() if parent.pid != 1)]
+            assert [pid for pid, _ in owner.chain] == parents
             assert found.by_pid[4194305].gone
             assert not found.by_pid[1].gone
             assert claim(process(child.pid), found, [LAUNCH]).label == "eagle3-topk1"
