@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
+from specconsole.core.hardware.gpu_activity import gpu_activity
 from specconsole.core.launching import lifecycle
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
@@ -167,11 +168,13 @@ class LaunchWatch:
         self.publish()
 
     def _read(self, *, over: bool) -> Reading:
+        now_s = self._clock.monotonic_s()
         return self.intake.reader.reading(
-            None if over else self._clock.monotonic_s(),
+            None if over else now_s,
             dead=over and self.record.alive is False,
             exit_code=self.record.exit_status if over else None,
             stop_asked=self.record.stop is not None,
+            gpu=None if over else gpu_activity(self._board.hosts.get(self.host), self.record.launch_id, now_s),
         )
 
     # ---------------------------------------------------------------- the process
@@ -213,6 +216,9 @@ class LaunchWatch:
         elif record.alive:
             await self._fact("process-up")
             await self._fact("stop-asked" if record.being_stopped else "stop-given-up")
+        elif record.process is None and record.spec is not None and record.spec.adopted:
+            # Only its log is known: that it can be read is all that can be said of it.
+            await self._fact("process-up")
         elif record.process is None and not record.exited:
             # Half written: its console is still at it, or died there.
             if record.folder_age_s is None or record.folder_age_s > _START_TAKES_S:

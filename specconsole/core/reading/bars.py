@@ -87,7 +87,7 @@ _UNCOUNTED = re.compile(
 # pulling 8934d96d3f08:  45% ▕████    ▏ 2.1 GB/4.7 GB  110 MB/s     39s        ollama pull
 _PERCENT = re.compile(
     r"(?<![\d.])(?P<pct>\d{1,3})(?:\.\d{1,2})?%(?=\s*(?:$|[\r\n]|\||\u2595|Completed))"
-    r"(?:\s*\u2595[^\u258f\r\n]{0,200}\u258f\s*(?P<done>[\d.]{1,9}\s?[kKMGT]?B)/(?P<total>[\d.]{1,9}\s?[kKMGT]?B)"
+    r"(?:\s*\u2595[^\u2595\u258f\r\n]{0,200}\u258f\s*(?P<done>[\d.]{1,9}\s?[kKMGT]?B)/(?P<total>[\d.]{1,9}\s?[kKMGT]?B)"
     r"(?:\s+(?P<rate>[\d.]{1,9}\s?[kKMGT]?B)/s)?)?"
 )
 _PERCENT_SUBJECT = re.compile(

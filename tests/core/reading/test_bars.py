@@ -248,5 +248,5 @@ def test_hostile_lines_cost_linear_time(unit: str) -> None:
             best = min(best, time.perf_counter() - begun)
         return best
 
-    small, large = cost_s(20_000), cost_s(80_000)
+    small, large = cost_s(10_000), cost_s(40_000)
     assert large < 12 * small + 0.05  # 4 times the text; quadratic would be 16 times
