@@ -156,6 +156,8 @@ class Failures:
             return
         if not line.complete and match_rule(cause_module.RULES, line.text) is None:
             return  # its end is not written yet
+        if line.text.startswith(("KeyboardInterrupt", "SystemExit: 0")):
+            return  # asked for
         passed_on = _passing(line.text, MESSENGERS)
         found = classify(line, where, trace)
         if passed_on is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from specconsole.core.reading.events import Event, Facts, HttpUp, Line, Trouble
+from specconsole.core.reading.events import Event, Facts, HttpUp, Line, StopAsked, Stopped, Trouble
 from specconsole.core.reading.failures_cause import COMPILER, RULES
 from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS
 from specconsole.core.reading.failures_rules import Rule
@@ -21,7 +21,14 @@ _RUNNING = re.compile(r"(?:Uvicorn running on|Running on(?: local URL:)?|Serving
 
 def _literals() -> tuple[bytes, ...]:
     words = list(_BROAD) + [r.literal for r in RULES]
-    words += [p.literal for p in MESSENGERS] + ["Running on", "unning on http", "Logging error"]
+    words += [p.literal for p in MESSENGERS] + [
+        "Running on",
+        "unning on http",
+        "Logging error",
+        "Shutting down",
+        "KeyboardInterrupt",
+    ]
+    words += ["Application shutdown complete", "Finished server process"]
     # A word that holds another of the list is covered by it.
     kept = [w for w in dict.fromkeys(words) if not any(o != w and o in w for o in words)]
     return tuple(word.encode() for word in kept)
@@ -29,6 +36,13 @@ def _literals() -> tuple[bytes, ...]:
 
 LITERALS: tuple[bytes, ...] = _literals()
 
+# `INFO:     Shutting down`, `INFO:     Application shutdown complete.`, `INFO:     Finished server process [9]`
+# (uvicorn,
+# under any server); `KeyboardInterrupt` closes the traceback of a process that somebody interrupted.
+_ENDS: tuple[tuple[re.Pattern[str], Event], ...] = (
+    (re.compile(r"^(?:INFO: +)?Shutting down$|^KeyboardInterrupt(?:: |$)"), StopAsked()),
+    (re.compile(r"^(?:INFO: +)?(?:Application shutdown complete\.|Finished server process \[)"), Stopped()),
+)
 _MILD = ("DEBUG", "INFO", "WARNING")
 _HARMLESS = re.compile(
     # A client's words: `Received request cmpl-1: prompt: '...'` (vLLM), `Receive: obj=GenerateReqInput(...)`,
@@ -52,6 +66,10 @@ def parse(line: Line) -> Sequence[Event]:
         if match and 0 < int(match[1]) < 65536:
             port = int(match[1])
             return (HttpUp(port), Facts(port=port))
+    if "hut" in text or "KeyboardInterrupt" in text or "Finished server" in text:
+        for pattern, event in _ENDS:
+            if pattern.search(text):
+                return (event,)
     if _HARMLESS.search(text):
         return ()
     if OPENING in text or any(pattern.search(text) for pattern in OPENERS_OF_HARMLESS):

@@ -197,8 +197,11 @@ START_ROWS: tuple[Row, ...] = (
 )
 
 STOP_ROWS: tuple[Row, ...] = (
-    # `[shutdown] API server: shutdown triggered` (launcher.py:254, 0.32)
-    row("shutdown", r"^\[shutdown\] API server: shutdown triggered", StopAsked()),
+    # `[shutdown] API server: shutdown triggered` (launcher.py:254, 0.32), `[shutdown] EngineCore: trigger received
+    # signal=SIGTERM` (core.py:1454)
+    row(
+        "shutdown", r"^\[shutdown\] (?:API server: shutdown triggered|EngineCore: trigger received signal)", StopAsked()
+    ),
     # `INFO:     Shutting down` (uvicorn) / `Shutting down FastAPI HTTP server.` (launcher.py, to 0.2x)
     row("Shutting down", r"^(?:INFO: +)?Shutting down(?: FastAPI HTTP server\.)?$", StopAsked()),
     # `Gracefully stopping http server` (launcher.py, V0)
