@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks._eta_shapes import Guess, print_like_tqdm, synthetic_bars
 from benchmarks.eta import MOMENTS, coverage, guesses_of, median_error, median_own_error, recorded_bars
-from benchmarks.eta_shapes import Guess, print_like_tqdm, synthetic_bars
 from specconsole.core.reading.bars import Bar, find_bars
 from specconsole.core.reading.eta import BarTrack, bar_eta, progress, rate_per_s, track
 from specconsole.core.reading.eta_set import BarSet

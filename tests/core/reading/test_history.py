@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks._eta_starts import recorded_starts, start_guesses
 from benchmarks.eta import MOMENTS, coverage
-from benchmarks.eta_starts import recorded_starts, start_guesses
 from specconsole.core.reading.history import MATTERS, Alike, History, PhaseSample, StartKey, samples_of
 from specconsole.core.reading.history_eta import combined_phase_eta, phase_history_eta, ready_eta
 from specconsole.core.reading.history_fit import fit, student_cdf, student_quantile

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.eta_shapes import Guess
+from benchmarks._eta_shapes import Guess
 from specconsole.core.reading.bars import Bar
 from specconsole.core.reading.eta import BarTrack, bar_eta, track
 from specconsole.core.reading.history import History, PhaseSample, StartKey, samples_of
