@@ -79,11 +79,15 @@ async def test_a_broken_driver_is_said_in_one_line(fake_gpus: FakeGpus) -> None:
 
 
 async def test_closing_the_stream_ends_the_tool(fake_gpus: FakeGpus) -> None:
-    def children() -> list[int]:
-        return [child.pid for child in psutil.Process().children(recursive=True)]
+    def running() -> list[int]:
+        return [
+            child.pid
+            for child in psutil.Process().children(recursive=True)
+            if child.status() != psutil.STATUS_ZOMBIE and "fake_nvidia_smi.py" in " ".join(child.cmdline())
+        ]
 
     await first(NvidiaProbe(LocalTransport()), 2)
-    await until(lambda: not children(), what="nvidia-smi is still there")
+    await until(lambda: not running(), what="nvidia-smi is still there")
 
 
 class _NoChannels(LocalTransport):

@@ -18,6 +18,10 @@ class FakeGpus:
 
     folder: Path
 
+    @property
+    def tool(self) -> Path:
+        return self.folder / "bin" / "nvidia-smi"
+
     def set(self, **state: Any) -> None:
         waiting = self.folder / "state.new"
         waiting.write_text(json.dumps(state))
@@ -34,11 +38,13 @@ def fake_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpus:
     (folder / "bin").mkdir(parents=True)
     tool = folder / "bin" / "nvidia-smi"
     source = Path(__file__).with_name("fake_nvidia_smi.py")
-    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{source}" "$@"\n')
+    # Its world is named in the script itself: over SSH our environment does not arrive.
+    tool.write_text(
+        f'#!/bin/sh\nexport FAKE_NVIDIA_SMI="{folder}" FAKE_NVIDIA_SMI_EVERY_S=0.05\n'
+        f'exec "{sys.executable}" -S "{source}" "$@"\n'
+    )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_NVIDIA_SMI", str(folder))
-    monkeypatch.setenv("FAKE_NVIDIA_SMI_EVERY_S", "0.05")
     gpus = FakeGpus(folder)
     gpus.set(gpus=[{"index": index} for index in range(2)])
     return gpus

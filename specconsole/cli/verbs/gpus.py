@@ -18,7 +18,12 @@ HELP = "show GPUs, their processes and the machine around them, for several host
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="names from ssh_config, user@host, or local (default)")
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="HOST",
+        help="names from hosts.toml or ssh_config, user@host, local (default: hosts.toml's and local)",
+    )
     parser.add_argument(
         "--json", action="store_true", help="one JSON list; with --watch one JSON object a line and host"
     )
@@ -30,12 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    hosts: list[str] = list(dict.fromkeys(args.hosts)) or ["local"]
     if args.every is not None and not 1 <= args.every <= 3600:
         from specconsole.errors import BadInputError
 
         raise BadInputError("--every takes 1 to 3600 seconds")
+    hosts = list(dict.fromkeys(args.hosts)) or _known_hosts()
     return asyncio.run(_watch(hosts, args) if args.watch else _once(hosts, args))
+
+
+def _known_hosts() -> list[str]:
+    from specconsole import wiring
+
+    return list(wiring.host_names())
 
 
 def as_json(view: HostView, *, history: bool) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""`specconsole gpus` as a person types it, with a simulated nvidia-smi."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from specconsole.cli.main import main
+from specconsole.errors import EXIT_BAD_INPUT, EXIT_OK, EXIT_UNREACHABLE
+from tests.support.fixtures_gpus import FakeGpus
+
+
+def test_one_look_for_a_person(fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str]) -> None:
+    apps = [["GPU-fake-1", 1, "init", 1024]]
+    fake_gpus.set(gpus=[{"index": 0}, {"index": 1, "utilization.gpu": 97, "memory.used": 1028}], apps=apps)
+    assert main(["gpus", "local"]) == EXIT_OK
+    out = capsys.readouterr().out
+    assert "local · 2 × NVIDIA Fake · driver 580.00.fake" in out
+    assert " 1 █████████▊  97 %" in out
+    assert "1.0 GiB, not" in out
+    assert "pid 1, " in out
+    assert "ram " in out
+
+
+def test_json_has_every_figure_and_no_history_unless_asked(
+    fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gpus", "local", "--json"]) == EXIT_OK
+    (host,) = json.loads(capsys.readouterr().out)
+    assert host["gpus"][0]["uuid"] == "GPU-fake-0"
+    assert host["gpus"][0]["temperature_c"] == 37
+    assert host["cpu_count"]
+    assert not [key for key in host["gpus"][0] if "history" in key]
+    assert main(["gpus", "local", "--json", "--history"]) == EXIT_OK
+    (host,) = json.loads(capsys.readouterr().out)
+    assert len(host["gpus"][0]["util_history_pct"]) == 120
+
+
+def test_a_host_that_can_not_be_reached_does_not_hide_the_others(
+    fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gpus", "nobody@127.0.0.1:1", "local", "--json"]) == EXIT_UNREACHABLE
+    captured = capsys.readouterr()
+    away, here = json.loads(captured.out)
+    assert away["name"] == "nobody@127.0.0.1:1"
+    assert away["error"]
+    assert here["gpus"]
+    assert "specconsole gpus: " in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_an_interval_that_makes_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpus", "--watch", "--every", "0"]) == EXIT_BAD_INPUT
+    assert "1 to 3600" in capsys.readouterr().err
+
+
+def test_watching_goes_on_until_it_is_interrupted(fake_gpus: FakeGpus) -> None:
+    argv = [sys.executable, "-m", "specconsole", "gpus", "local", "--watch", "--json", "--every", "1"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
+        fake_gpus.set(gpus=[{"index": 0, "utilization.gpu": 61}, {"index": 1}])
+        while json.loads(watching.stdout.readline())["gpus"][0]["util_pct"] != 61:
+            pass
+        watching.send_signal(signal.SIGINT)
+        _, err = watching.communicate(timeout=30)
+    assert first["name"] == "local"
+    assert watching.returncode == 130
+    assert "Traceback" not in err
+    # One stream for all the time.
+    assert len([call for call in fake_gpus.calls() if "-l 1" in call]) == 1
