@@ -63,12 +63,12 @@ def _gpu_oom(text: str, phase: Phase | None, where: Where) -> Advice:
 
 def _kv(text: str, _phase: Phase | None, where: Where) -> Advice:
     # `... the estimated maximum model length is 130944.` (vLLM's own estimate)
-    if match := re.search(r"estimated maximum model length is (\d+)", text):
+    if match := re.search(r"estimated maximum model length is (\d{1,12})", text):
         return Advice(
             "Lower the context to what fits, or give the KV cache more memory.", {"max_model_len": int(match[1])}
         )
     # `larger than the maximum number of tokens that can be stored in KV cache (20480)`
-    if match := re.search(r"can be stored in KV cache \((\d+)\)", text):
+    if match := re.search(r"can be stored in KV cache \((\d{1,12})\)", text):
         return Advice(
             "Lower the context to what fits, or give the KV cache more memory.", {"max_model_len": int(match[1])}
         )
@@ -103,7 +103,7 @@ def _host(text: str, _phase: Phase | None, _where: Where) -> Advice:
 
 
 def _context(text: str, _phase: Phase | None, where: Where) -> Advice:
-    derived = re.search(r"greater than the derived (?:max_model_len|context_length) \(?(?:[^()]*=)?(\d+)", text)
+    derived = re.search(r"greater than the derived (?:max_model_len|context_length) \(?(?:[^()]*=)?(\d{1,12})", text)
     key = "max_model_len" if "max_model_len" in text or where.engine == "vllm" else "context_length"
     what = "Ask for no more context than the model was made for"
     if "Target model's context_length" in text:

@@ -9,7 +9,7 @@ from typing import Any
 from specconsole.core.reading.events import Line, Trouble
 from specconsole.core.reading.failures_advice import advise, held_by_others
 from specconsole.core.reading.failures_messengers import MESSENGERS
-from specconsole.core.reading.failures_rules import CAUSE, CONSEQUENCE, Rule, match_rule
+from specconsole.core.reading.failures_rules import CAUSE, CONSEQUENCE, MAX_TEXT_CHARS, Rule, match_rule
 from specconsole.core.reading.failures_rules_device import DEVICE_RULES
 from specconsole.core.reading.failures_rules_files import FILE_RULES
 from specconsole.core.reading.failures_rules_memory import KILLED_RULES, MEMORY_RULES
@@ -70,7 +70,7 @@ class Candidate:
 
 def candidate(line: Line, event: Trouble, where: Where) -> Candidate | None:
     """From a line that speaks for itself. None for words that count at start only, once the server serves."""
-    text = event.text or line.text
+    text = (event.text or line.text)[:MAX_TEXT_CHARS]
     found = match_rule(RULES, text)
     if found is not None and found.start_only and where.was_ready:
         return None
@@ -82,7 +82,7 @@ def candidate(line: Line, event: Trouble, where: Where) -> Candidate | None:
 
 def classify(line: Line, where: Where, trace: Trace | None) -> Candidate | None:
     """From the last line of a traceback (or an exception's line without one). None for a pure messenger."""
-    text = line.text
+    text = line.text[:MAX_TEXT_CHARS]
     if _ECHO.search(text):
         return None
     found = match_rule(RULES, text)
@@ -105,7 +105,7 @@ def _make(
     failure_class = _in_context(failure_class, text, where, trace)
     if failure_class == "gpu-oom" and held_by_others(text):
         failure_class = "gpu-busy"
-    whole = line.whole if line.whole and text == line.text else text
+    whole = line.whole if line.whole and line.text.startswith(text) and text else text
     made = Candidate(
         failure_class=failure_class,
         line_no=line.no,
@@ -143,7 +143,7 @@ def refine(known: Candidate, line: Line, where: Where, trace: Trace) -> bool:
     """A further line of the exception's message; True when it says more than the first and took its place."""
     if not known.general:
         return False
-    text = line.text.strip()
+    text = line.text.strip()[:MAX_TEXT_CHARS]
     found = match_rule(RULES, text)
     if found is None or found.tier < CAUSE:
         return False

@@ -64,8 +64,13 @@ def passing(literal: str, pattern: str = "", *, opens: bool = False) -> Passing:
     return Passing(literal, re.compile(pattern or re.escape(literal)), opens)
 
 
+MAX_TEXT_CHARS = 4096
+"""So much of a line is looked at: causes are short, and lines may be prompts."""
+
+
 def match_rule(rules: tuple[Rule, ...], text: str) -> Rule | None:
     """The first rule that fits `text`."""
+    text = text[:MAX_TEXT_CHARS]
     for candidate in rules:
         if candidate.literal in text and candidate.pattern.search(text):
             return candidate

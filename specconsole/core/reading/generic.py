@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from specconsole.core.reading.events import Event, Facts, HttpUp, Line, StopAsked, Stopped, Trouble
 from specconsole.core.reading.failures_cause import COMPILER, RULES
 from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS
-from specconsole.core.reading.failures_rules import Rule
+from specconsole.core.reading.failures_rules import MAX_TEXT_CHARS, Rule
 from specconsole.core.reading.failures_traceback import NAMED, OPENING
 
 # Words that open or continue a complaint; every rule's own literal is added below. Chosen so that no line of steady
@@ -16,7 +16,7 @@ from specconsole.core.reading.failures_traceback import NAMED, OPENING
 _BROAD = ("Error", "error:", "Exception", "Traceback", "exception", "fatal", "FAILED")
 # `Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)`, `* Running on http://127.0.0.1:5000` (flask,
 # gradio)
-_RUNNING = re.compile(r"(?:Uvicorn running on|Running on(?: local URL:)?|Serving on) +https?://\S*?:(\d+)")
+_RUNNING = re.compile(r"(?:Uvicorn running on|Running on(?: local URL:)?|Serving on) +https?://\S*?:(\d{1,5})\b")
 
 
 def _literals() -> tuple[bytes, ...]:
@@ -60,7 +60,7 @@ _HARMLESS = re.compile(
 
 def parse(line: Line) -> Sequence[Event]:
     """Events of one line, after the dialect's own. Never raises."""
-    text = line.text
+    text = line.text[:MAX_TEXT_CHARS]
     if "unning on" in text or "erving on" in text:
         match = _RUNNING.search(text)
         if match and 0 < int(match[1]) < 65536:

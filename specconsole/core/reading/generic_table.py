@@ -6,6 +6,7 @@ line that holds its literal.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +85,7 @@ def number(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        return float(text.replace(",", ""))
+        value = float(text.replace(",", ""))
     except ValueError:
         return None
+    return value if math.isfinite(value) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import Any
 
@@ -30,6 +31,8 @@ def _plain(name: str, value: object) -> Any:
     """JSON-able, secrets masked."""
     if _SECRET.search(name) and value not in (None, "", [], False):
         return MASK
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, dict):

@@ -107,12 +107,12 @@ _ROWS: tuple[Row, ...] = (
     row("model loaded", r"(?:llama_server|main|init): model loaded", Leave("weights"), Enter("warm-up")),
     # `srv  llama_server: listening on http://127.0.0.1:18100` / `main: server is listening on http://127.0.0.1:8080
     # - starting the main loop`
-    row("listening on http", r"listening on https?://.*?:(\d+)(?: |$)", make=_port),
+    row("listening on http", r"listening on https?://.*?:(\d{1,5})(?: |$)", make=_port),
     # `main: HTTP server is listening, hostname: 127.0.0.1, port: 8080, http threads: 15` (2024: before the model
     # loads)
     row(
         "server is listening",
-        r"HTTP server is listening, hostname: .*port: (\d+)",
+        r"HTTP server is listening, hostname: .*port: (\d{1,5})\b",
         make=lambda m: (Facts(port=int(m[1])),),
     ),
     # `srv    operator(): operator(): cleaning up before exit...`

@@ -15,7 +15,7 @@ def _listening(match: re.Match[str]) -> Sequence[Event]:
 
 _ROWS: tuple[Row, ...] = (
     # `time=... level=INFO source=routes.go:1259 msg="Listening on 127.0.0.1:11434 (version 0.5.7)"`
-    row("Listening on", r"Listening on .*?:(\d+) \(version ([^)]+)\)", make=_listening),
+    row("Listening on", r"Listening on .*?:(\d{1,5}) \(version ([^)]+)\)", make=_listening),
     # `msg="downloading 6a0746a1ec1a in 16 292 MB part(s)"` (download.go)
     row("downloading", r"downloading \w+ in \d+ [\d.]+ [KMGT]?B part", Enter("download")),
     # `msg="starting llama server" cmd="/usr/lib/ollama/runner --model /root/.ollama/models/blobs/sha256-... --port
@@ -32,7 +32,7 @@ _ROWS: tuple[Row, ...] = (
     # `msg="model load progress 0.45"` (llm/server.go, debug)
     row(
         "model load progress",
-        r"model load progress ([\d.]+)",
+        r"model load progress ([01]\.\d{1,4})",
         make=lambda m: (Count(round((number(m[1]) or 0.0) * 100), 100, "percent", "weights", "target"),),
     ),
     # `msg="llama runner started in 5.01 seconds"`

@@ -52,12 +52,12 @@ _ROWS: tuple[Row, ...] = (
     ),
     # `Started GRPCInferenceService at 0.0.0.0:8001`, `Started HTTPService at 0.0.0.0:8000` (Triton, after every
     # model is loaded)
-    row("Started HTTPService", r"Started HTTPService at .*:(\d+)", make=_ready),
+    row("Started HTTPService", r"Started HTTPService at .*:(\d{1,5})\b", make=_ready),
     # `INFO:     Started server process [1]` (uvicorn under trtllm-serve)
     row("Started server process", r"Started server process \[", Enter("warm-up")),
     # `INFO:     Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)`: trtllm-serve and NIM bind when all
     # is loaded
-    row("Uvicorn running on", r"Uvicorn running on https?://.*?:(\d+)", make=_ready),
+    row("Uvicorn running on", r"Uvicorn running on https?://.*?:(\d{1,5})\b", make=_ready),
     row("Application startup complete", r"Application startup complete\.", Ready()),
     row("Shutting down", r"^(?:INFO: +)?Shutting down$", StopAsked()),
     row("Application shutdown complete", r"Application shutdown complete\.", Stopped()),

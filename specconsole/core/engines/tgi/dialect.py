@@ -23,7 +23,7 @@ from specconsole.core.reading.generic_table import Row, TableDialect, number, ro
 def _args(match: re.Match[str]) -> Sequence[Event]:
     text = match.string
     model = re.search(r'model_id: "([^"]+)"', text)
-    port = re.search(r"\bport: (\d+)", text)
+    port = re.search(r"\bport: (\d{1,5})\b", text)
     return (
         Started(),
         Enter("starting"),
@@ -47,7 +47,7 @@ _ROWS: tuple[Row, ...] = (
     # `Download file: model-00001-of-00002.safetensors`
     row("Download file:", r"Download file: ", Enter("download", stay=True)),
     # `Download: [3/30] -- ETA: 0:12:00` (hub.py)
-    row("Download: [", r"Download: \[(\d+)/(\d+)\]", make=_downloaded),
+    row("Download: [", r"Download: \[(\d{1,6})/(\d{1,6})\]", make=_downloaded),
     # `Files are already present on the host. Skipping download.`; `Successfully downloaded weights for acme/M-7B`
     row("downloaded weights", r"Successfully downloaded weights", Leave("download")),
     # `Starting shard rank=0` (launcher)

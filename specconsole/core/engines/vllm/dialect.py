@@ -56,7 +56,7 @@ def _engine_config(match: re.Match[str]) -> Sequence[Event]:
     config = match[2]
     model = re.search(r"\bmodel='([^']+)'", config)
     draft = re.search(r"SpeculativeConfig\([^)]*?\bmodel='([^']+)'", config)
-    count = re.search(r"\bnum_spec(?:ulative)?_tokens=(\d+)", config)
+    count = re.search(r"\bnum_spec(?:ulative)?_tokens=(\d{1,6})", config)
     args: dict[str, Any] = {"num_speculative_tokens": int(count[1])} if count else {}
     target = model[1] if model else None
     draft_model = draft[1] if draft and draft[1] != target else None
@@ -171,7 +171,7 @@ START_ROWS: tuple[Row, ...] = (
     # `init engine (profile, create kv cache, warmup model) took 0.44 s` (core.py:402; older `... took 44.0 seconds`)
     row("init engine (", r"^init engine \(", Enter("warm-up")),
     # `Starting vLLM API server 0 on http://0.0.0.0:8000` (to 0.14) / `Starting vLLM server on http://127.0.0.1:18000`
-    row("Starting vLLM", r"Starting vLLM (?:API )?server.* on https?://.*:(\d+)", make=_port),
+    row("Starting vLLM", r"Starting vLLM (?:API )?server.* on https?://.*:(\d{1,5})\b", make=_port),
     # `Available routes are:` (launcher.py:186)
     row("Available routes are", r"^Available routes are", Enter("warm-up")),
     # `INFO:     Started server process [4051]` (uvicorn)
@@ -180,7 +180,7 @@ START_ROWS: tuple[Row, ...] = (
     # early)
     row(
         "Uvicorn running on",
-        r"Uvicorn running on https?://.*:(\d+)",
+        r"Uvicorn running on https?://.*:(\d{1,5})\b",
         make=lambda m: (HttpUp(int(m[1])), Facts(port=int(m[1]))),
     ),
     # `INFO:     Application startup complete.` (uvicorn; the server's last start-up word, all versions)

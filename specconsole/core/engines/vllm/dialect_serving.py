@@ -12,9 +12,9 @@ from specconsole.core.reading.model import WarningClass
 
 def _stats(match: re.Match[str]) -> Sequence[Event]:
     text = match.string
-    running = _count(r"Running: (\d+) reqs", text)
-    queued = _count(r"(?:Waiting|Pending): (\d+) reqs", text)
-    usage = re.search(r"KV cache usage: ([\d.]+)%", text)
+    running = _count(r"Running: (\d{1,9}) reqs", text)
+    queued = _count(r"(?:Waiting|Pending): (\d{1,9}) reqs", text)
+    usage = re.search(r"KV cache usage: (\d{1,3}(?:\.\d{1,6})?)%", text)
     generation = number(match[2])
     engine = int(match[1]) if match[1] else None
     window = Window(
@@ -26,7 +26,7 @@ def _stats(match: re.Match[str]) -> Sequence[Event]:
         spans_idle=False,
     )
     events: list[Event] = [window]
-    preempted = re.search(r"Preemptions: (\d+)", text)
+    preempted = re.search(r"Preemptions: (\d{1,12})", text)
     if preempted and int(preempted[1]) > 0:
         events.append(Warn("kv-full", text))
     return events
@@ -49,7 +49,7 @@ SERVING_ROWS: tuple[Row, ...] = (
     # usage: ...`
     row(
         "Avg generation throughput:",
-        r"(?:Engine (\d+): )?Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput: ([\d.]+) tokens/s",
+        r"(?:Engine (\d{1,6}): )?Avg prompt throughput: [\d.]+ tokens/s, Avg generation throughput: ([\d.]+) tokens/s",
         make=_stats,
     ),
     # `SpecDecoding metrics: Mean acceptance length: 2.05, Accepted throughput: ...` (metrics.py:120, 0.10 to 0.33;
