@@ -225,11 +225,14 @@ class Phases:
         if phase == "weights" and self._second_model(event):
             part = "draft"
         if (phase, part) != (self.phase, self.part):
-            rank = self.ranks.get(line.rank or "")
-            behind = rank is not None and line.rank is not None and (rank.phase, rank.part) != (phase, part)
-            if not behind or self.phase in ("starting", "distributed", "download"):
+            if line.rank is not None:
+                # A rank that is behind goes on with its bar; one that is ahead takes the start with it.
+                self._enter(line, Enter(phase, part), now_s)
+            else:
                 self.entered[f"{phase}/{part or ''}"] = self.entered.get(f"{phase}/{part or ''}", 0) + 1
                 self._begin(line, phase, part, now_s)
+            if (phase, part) != (self.phase, self.part):
+                return
         elif self.now.left and event.bar.total != event.bar.done:
             self.now.left = False
         self._track(line, event.bar, now_s)
@@ -368,7 +371,7 @@ def _natural(name: str) -> tuple[object, ...]:
             digits += c
         else:
             if digits:
-                out.append((1, int(digits), ""))
+                out.append((1, int(digits[:18]), ""))
                 digits = ""
             out.append((0, 0, c))
     return tuple(out)
