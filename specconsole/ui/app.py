@@ -140,7 +140,7 @@ class ConsoleApp(App[None]):
             self._ask_questions()
             self._update_title()
         else:
-            screen.log_pane.update()
+            screen.refresh_log()
             if second != self._last_second:
                 screen.refresh_clock()
                 screen.footer.update()

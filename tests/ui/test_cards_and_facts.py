@@ -91,7 +91,7 @@ def test_the_strip_keeps_the_present_phase_when_there_is_no_room() -> None:
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        (loading(), "3.1 shards/s · this phase 12 to 17 s more · answers in 7 to 9 min (bar, 7 starts) · last: 8:30"),
+        (loading(), "3.1 shards/s · this phase 12 to 17 s · answers in 7 to 9 min (bar, 7 starts) · last: 8:30"),
         (answering(), "answers after 8:32 · 773 tok/s · accept length 2.86 · 12 running, 3 wait · KV 41%"),
         (failed(), "gpu-oom in graph-capture · exit status 1"),
         (stopped(), "stopped · exit status 0"),
@@ -103,7 +103,7 @@ def test_the_strip_keeps_the_present_phase_when_there_is_no_room() -> None:
         (
             replace(loading(), history_note="", reading=reading(
                 "weights", progress=Progress(11, 49, "shard", 1 / 30, EtaRange(900, 1140, 1260, "stamps")))),
-            "30.0 s/shard · this phase 15 to 21 min more · by log stamps",
+            "30.0 s/shard · this phase 15 to 21 min · by log stamps",
         ),
     ],
 )  # fmt: skip

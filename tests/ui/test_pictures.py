@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import textual
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from specconsole.core.views.question import Question
 from specconsole.services.commands import FoundServer
@@ -59,7 +60,11 @@ async def settle(pilot: Pilot[None]) -> None:
     assert isinstance(app, ConsoleApp)
     last = ""
     for _ in range(50):
+        app.screen_of_all.refresh_facts()
         app.tick()
+        for field in app.screen.query(Input):
+            field.cursor_blink = False
+            field._cursor_visible = True
         await pilot.pause()
         now = picture(app)
         if now == last and app.screen.size.width:
@@ -125,7 +130,10 @@ async def test_every_other_screen(size: tuple[int, int], tmp_path: Path) -> None
         await until(lambda: (s := app.screen_of_all.log_pane.session) and s.search and s.search.done)
         await settle(pilot)
         album.add(f"search-{suffix}", app)
-        await pilot.press("escape", "r", "j", "j", "enter")
+        await pilot.press("escape", "r")
+        await until(lambda: app.screen is not app.screen_of_all)
+        await settle(pilot)
+        await pilot.press("j", "j", "enter")
         await until(lambda: (s := app.screen_of_all.log_pane.session) and s.ranks and not s.rows.scanning)
         await settle(pilot)
         album.add(f"filtered-{suffix}", app)

@@ -14,6 +14,8 @@ from textual.widgets import Static
 from specconsole.ui.formatters import row, styled
 
 T = TypeVar("T")
+SHORT_BELOW_ROWS = 30
+"""Screens lower than this get forms without frames around their fields."""
 
 
 class Modal(ModalScreen[T | None]):
@@ -36,6 +38,11 @@ class Modal(ModalScreen[T | None]):
     Modal OptionList:focus { border: tall $primary; }
     Modal OptionList > .option-list--option-highlighted { background: $panel; color: $foreground; }
     Modal OptionList:focus > .option-list--option-highlighted { background: $selection; color: $foreground; }
+    Modal.short #box { padding: 0 1; }
+    Modal.short .label { margin-top: 0; }
+    Modal.short #keys { margin-top: 0; }
+    Modal.short Input { border: none; height: 1; background: $panel; padding: 0 1; }
+    Modal.short OptionList { border: none; padding: 0 1; max-height: 6; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
     TITLE_TEXT = ""
@@ -58,6 +65,9 @@ class Modal(ModalScreen[T | None]):
                 yield from self.body()
             yield Static("", id="wrong", markup=False)
             yield Static(self.keys_line(), id="keys")
+
+    def on_resize(self) -> None:
+        self.set_class(self.app.size.height < SHORT_BELOW_ROWS, "short")
 
     def keys_line(self) -> Content:
         parts: list[str | tuple[str, str]] = []

@@ -127,15 +127,22 @@ class ConsoleScreen(Screen[None]):
     def left_width(self) -> int:
         return 46 if self.has_class("wide") else 36
 
+    def refresh_log(self) -> None:
+        """Takes in what the log has that is new, the board being as it was."""
+        self.log_pane.update()
+        self._refresh_note()
+
     def refresh_clock(self) -> None:
         """What changes with time alone."""
         self.header.update()
         self.phase.update()
-        self.small_top.note = styled(self._small_note(), "$muted")
-        self.small_top.update()
+        self._refresh_note()
 
-    def _small_note(self) -> str:
-        return self.log_pane.note if self.pane == "log" else ""
+    def _refresh_note(self) -> None:
+        """On a small screen the log's state stands beside the tabs."""
+        if self.small:
+            self.small_top.note = styled(self.log_pane.note if self.pane == "log" else "", "$muted")
+            self.small_top.update()
 
     # Keys
 

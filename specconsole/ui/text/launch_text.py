@@ -151,7 +151,7 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
     if progress is not None and progress.rate_per_s:
         pieces.append(styled(_rate(progress)))
     if progress is not None and progress.eta_s is not None:
-        pieces.append(row("this phase ", (span(progress.eta_s.low, progress.eta_s.high), "bold"), " more"))
+        pieces.append(row("this phase ", (span(progress.eta_s.low, progress.eta_s.high), "bold")))
     if reading.ready_eta_s is not None:
         eta = reading.ready_eta_s
         pieces.append(row("answers in ", (span(eta.low, eta.high), "bold $primary"), (f" ({_basis(eta)})", "$muted")))
