@@ -179,8 +179,8 @@ def test_evidence_is_of_the_launchs_own_gpus() -> None:
 def test_a_recorded_start_shows_why_zero_percent_is_no_verdict() -> None:
     """An H200 loading a model: idle by every figure for long stretches while the start went on."""
     fields = ("timestamp", "index", "uuid", "name", "utilization.gpu", "utilization.memory", "memory.used",
-              "memory.total", "temperature.gpu", "power.draw", "power.limit", "clocks.sm", "clocks.mem", "fan.speed", "pstate",
-              "ecc.errors.uncorrected.volatile.total", "mig.mode.current")  # fmt: skip
+              "memory.total", "temperature.gpu", "power.draw", "power.limit", "clocks.sm", "clocks.mem", "fan.speed",
+              "pstate", "ecc.errors.uncorrected.volatile.total", "mig.mode.current")  # fmt: skip
     picture = GpuPicture()
     idle = 0
     for number, tick in enumerate(QueryStream(fields).feed((DATA / "gpu_lms500-spec1.csv").read_bytes())):
