@@ -181,7 +181,10 @@ def samples_of(
 
 
 def _alike(stays: list[tuple[StartKey, float, bool]], key: StartKey, what: str) -> Alike | None:
-    matters = MATTERS[what]
+    matters = MATTERS.get(what)
+    if matters is None:
+        # No start-up phase (`ready`, `serving`, `stopped`): how long it lasts is no matter of history.
+        return None
     every = tuple(asdict(key).keys())
     exact = _matching(stays, key, every)
     if len(exact) >= ENOUGH and any(finished for _, finished in exact):
