@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,9 @@ def test_json_has_every_figure_and_no_history_unless_asked(
     assert host["gpus"][0]["uuid"] == "GPU-fake-0"
     assert host["gpus"][0]["temperature_c"] == 37
     assert host["cpu_count"]
+    assert 0 <= host["gpu_age_s"] < 30
+    documented = (Path(__file__).parents[2] / "docs" / "json.md").read_text().partition("## `gpus --json`")[2]
+    assert [key for key in (*host, *host["gpus"][0]) if f"`{key}`" not in documented] == []
     assert not [key for key in host["gpus"][0] if "history" in key]
     assert main(["gpus", "local", "--json", "--history"]) == EXIT_OK
     (host,) = json.loads(capsys.readouterr().out)

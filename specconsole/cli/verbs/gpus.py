@@ -50,12 +50,19 @@ def _known_hosts() -> list[str]:
 
 
 def as_json(view: HostView, *, history: bool) -> dict[str, Any]:
-    """A host's view as plain values; histories are left out unless asked for."""
+    """A host's view as plain values (docs/json.md): ages instead of this console's clock, histories only when asked."""
     shape = asdict(view)
-    if not history:
-        for gpu in shape["gpus"]:
-            for key in [key for key in gpu if "_history" in key]:
+    now_s = view.as_of_s
+    shape["gpu_age_s"] = None if view.gpu_as_of_s is None else round(now_s - view.gpu_as_of_s, 3)
+    for key in ("since_s", "stale_since_s", "retry_at_s", "as_of_s", "gpu_as_of_s", "read_only", "detail", "state"):
+        del shape[key]
+    for gpu in shape["gpus"]:
+        for key in [key for key in gpu if "_history" in key]:
+            if not history:
                 del gpu[key]
+        for span in gpu.get("throttle_history", ()):
+            start_s, end_s = span.pop("start_s"), span.pop("end_s")
+            span |= {"started_ago_s": now_s - start_s, "ended_ago_s": None if end_s is None else now_s - end_s}
     return shape
 
 
