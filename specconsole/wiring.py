@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import importlib
 import os
 import platform
 import secrets
@@ -250,6 +251,9 @@ async def open_supervisor(
     from specconsole.services.supervisor import Parts, Supervisor
 
     def read_disk() -> tuple[Path, ProfileFiles, WhoWeAre, HostsFiles, list[str]]:
+        # Loading these takes a quarter of a second, which the loop must not stand still for.
+        importlib.import_module("specconsole.adapters.http")
+        importlib.import_module("specconsole.adapters.process_launcher")
         folder = state_folder()
         return folder, profile_files(), who_we_are(folder), hosts_files(), ssh_aliases()
 
