@@ -20,7 +20,7 @@ class LogSession:
     def __init__(self, source: LineSource, changed: Callable[[], None]) -> None:
         self.source = source
         self._changed = changed
-        self.rows = LogRows(source, self.changed)
+        self.rows = LogRows(source, self._rows_grew)
         self.port = Viewport(LinePages(source), self.rows)
         self.range = LineRange(self.port)
         self.left = 0
@@ -30,6 +30,24 @@ class LogSession:
         self.least: Level = "debug"
         self.fold = False
         self._seen_bytes = -1
+        self._anchor: int | None = None
+        """The line that stays at the top while a new filter is still being worked out."""
+
+    def moved(self) -> None:
+        """The person scrolled: no line is held any more."""
+        self._anchor = None
+
+    def _rows_grew(self) -> None:
+        if self._anchor is not None:
+            self._hold(self._anchor)
+            if not self.rows.scanning or self.rows.scanned_lines > self._anchor:
+                self._anchor = None
+        self.changed()
+
+    def _hold(self, line: int) -> None:
+        follow = self.port.follow
+        self.port.go(self.rows.row(line))
+        self.port.follow = follow
 
     def changed(self) -> None:
         self.port.changed()
@@ -70,12 +88,11 @@ class LogSession:
 
     def choose(self, *, ranks: frozenset[str], least: Level, fold: bool) -> None:
         """Filters; the line at the top stays where it is as far as it is still shown."""
-        line, follow = self.top_line, self.port.follow
+        self._anchor = self.top_line
         self.ranks, self.least, self.fold = ranks, least, fold
         self.rows.choose(ranks=ranks, least=least, fold=fold)
         self.range.clear()
-        self.port.go(self.rows.row(line))
-        self.port.follow = follow
+        self._hold(self._anchor)
         self.changed()
 
     def find(self, text: str, *, regex: bool, from_line: int) -> None:

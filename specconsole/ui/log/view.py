@@ -69,6 +69,8 @@ class LogView(Widget, can_focus=True):
         self.refresh()
 
     def _moved(self) -> None:
+        if self.session is not None:
+            self.session.moved()
         self.redraw()
         self.post_message(self.Moved())
 

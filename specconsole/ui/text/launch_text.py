@@ -74,7 +74,7 @@ def strip(view: LaunchView, width: int) -> Content:
         words = {"queued": "waiting its turn", "preparing": "preparing the start", "starting": "started; no log yet"}
         return fit(styled(words.get(view.state, "no log to read"), "$muted"), width)
     now = _current(view, reading, width)
-    past = [_past(entry) for entry in reading.timeline[:-1]]
+    past = [_past(entry) for entry in _before(reading)]
     arrow = styled(" ▸ ", "$rule")
     kept: list[Content] = []
     room = width - now.cell_length
@@ -86,6 +86,14 @@ def strip(view: LaunchView, width: int) -> Content:
         room -= need
         kept.append(piece)
     return fit(arrow.join([*reversed(kept), now]), width)
+
+
+def _before(reading: Reading) -> list[TimelineEntry]:
+    """The stays before the present one. `ready` and `serving` have one entry each, and alternate."""
+    entries = list(reading.timeline)
+    if reading.phase in ("ready", "serving"):
+        return [entry for entry in entries if entry.phase != reading.phase]
+    return entries[:-1]
 
 
 def _name(entry: TimelineEntry) -> str:
