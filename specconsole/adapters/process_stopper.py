@@ -46,7 +46,14 @@ class ProcessLook:
             )
         if self._record is None:
             return
-        self.owned = owned(self.table, self._record.process, wrapper=self._record.wrapper, seen=self._seen)
+        adopted = self._record.spec is not None and self._record.spec.adopted
+        self.owned = owned(
+            self.table,
+            self._record.process,
+            wrapper=self._record.wrapper,
+            seen=self._seen,
+            leads_session=not adopted,
+        )
         self._seen.update(identity(process) for process in self.owned.proven)
 
     async def describe(self, processes: Iterable[Process], why: str) -> tuple[LeftOver, ...]:

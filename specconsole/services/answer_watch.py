@@ -69,7 +69,9 @@ class AnswerWatch:
         try:
             while True:
                 now = self._situation()
-                if not self._asking or now.record.spec is None or now.record.spec.port is None:
+                spec = now.record.spec
+                # An adopted server is somebody's: it gets no request unasked (SGLang's /health generates tokens).
+                if not self._asking or spec is None or spec.port is None or spec.adopted:
                     self.asked_once.set()
                     await self._clock.sleep(0.25)
                     continue

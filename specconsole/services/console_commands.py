@@ -9,6 +9,7 @@ from typing import Protocol
 
 from specconsole.core.launching.profile import Profile
 from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.services.adoption import Adoption
 from specconsole.services.commands import (
     AttachOrder,
     FoundServer,
@@ -44,6 +45,7 @@ class ConsoleCommands(LaunchCommands):
     def __init__(self, supervisor: Supervisor, desk: HostDesk | None = None) -> None:
         super().__init__(supervisor)
         self._desk = desk
+        self._adoption = Adoption(supervisor)
         self.read_only = supervisor.parts.read_only
 
     def can(self, what: str) -> str:
@@ -95,7 +97,7 @@ class ConsoleCommands(LaunchCommands):
 
     async def trust_key(self, host: str, fingerprint: str) -> None:
         """Writes a host's key to known_hosts."""
-        self._may_change()
+        self._may_change(host)
         await self._the_desk().trust_key(host, fingerprint)
 
     async def answer(self, question_id: str, text: str | None) -> None:
@@ -104,11 +106,11 @@ class ConsoleCommands(LaunchCommands):
 
     async def found_servers(self, host: str) -> Sequence[FoundServer]:
         """Running engines that are not watched yet."""
-        return ()
+        return await self._adoption.found_servers(host)
 
     async def attach(self, order: AttachOrder) -> str:
         """Adopts a server that somebody started by hand."""
-        raise RefusedError("adopting a server started by hand is not possible yet", where=order.host)
+        return await self._adoption.attach(order)
 
     async def collect_evidence(self, launch_id: str, progress: Progress) -> Path:
         """Everything about a hang, into a new folder."""

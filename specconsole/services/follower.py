@@ -14,7 +14,7 @@ from typing import Literal
 
 from specconsole.errors import FileMissingError, TransportError
 from specconsole.ports import FileStat, RemoteFile, Transport
-from specconsole.services.rotated import find_trail
+from specconsole.services.rotated import Trail, find_trail
 
 READ_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64
@@ -62,6 +62,9 @@ class Follower:
         until a byte was read: that is how the new one is found again should it be moved aside meanwhile."""
         self._overlap = b""
         self._new_file = False
+        self._unverified = False
+        """The present file was reached from the one before, and nothing was taken from it yet."""
+        self._lost_track = False
         self._resuming = self._place.overlap_bytes > 0
         self._file: RemoteFile | None = None
         self._later: list[RemoteFile] = []
@@ -108,6 +111,12 @@ class Follower:
         if data[:back] != self._overlap:
             return await self._cut()
         data = data[back:]
+        if data and self._unverified and await self._moved_again():
+            return None
+        if data and self._lost_track:
+            self._lost_track = False
+            self._restart(forget=True)
+            return Break("replaced", None, "rotated faster than it could be read: what was lost is unknown")
         if data:
             self._took(data)
             self._suspect = None
@@ -118,7 +127,7 @@ class Follower:
                 self._skip_zeros = not data
             return Chunk(data, caught_up)
         if self._later:
-            return await self._next_file()
+            return await self._next_file(file)
         return await self._look_for_rotation(file)
 
     async def aclose(self) -> None:
@@ -167,31 +176,68 @@ class Follower:
         trail = await find_trail(self._transport, self._path, place.offset, place.overlap_bytes, place.overlap_sha256)
         if trail is None:
             return False
+        await self._go_along(trail)
+        return True
+
+    async def _go_along(self, trail: Trail) -> None:
+        place = self._place
         await self.aclose()
         self._file, *self._later = trail.files
         self._overlap = await self._file.read_at(place.offset - place.overlap_bytes, place.overlap_bytes)
         self._at = place.offset
-        self._resuming = False
+        self._resuming = self._unverified = False
         self._suspect = None
         self._why = "replaced"
-        return True
 
-    async def _next_file(self) -> Break | None:
+    async def _next_file(self, file: RemoteFile) -> Break | None:
         """The present file is read to its end and others follow."""
-        assert self._file is not None
-        await self._file.aclose()
+        held = await self._stat_held(file)
+        if held is not None and held != self._suspect:
+            # It may be a copy in the making, or still be written by a server that has not opened the new one.
+            self._suspect = held
+            return None
+        await file.aclose()
         self._file = self._later.pop(0)
+        self._suspect = None
         found = await self._file.stat()
         self.mtime_s = found.mtime_s
+        place = self._place
+        if place.overlap_bytes and found.size_bytes >= place.offset:
+            seen = await self._file.read_at(place.offset - place.overlap_bytes, place.overlap_bytes)
+            if self._is_overlap(seen):
+                # The one before was a copy of this one: nothing is read twice.
+                self._at, self._overlap = place.offset, seen
+                return None
         again, self._new_file = self._new_file, True
         self._restart()
-        if again and self._place.offset:
+        self._unverified = not self._later
+        if again:
             # A link that broke between two files brought us here twice.
             return None
         if self._why == "truncated" and not self._later:
             self._skip_zeros = True
             return Break("truncated", None, "copied and cut: what was written between the two is lost")
         return Break("replaced", 0, "the file was rotated: the old one was read to its end")
+
+    async def _moved_again(self) -> bool:
+        """After the first look into a new file: was it rotated between the old one's end and this look?
+
+        A copytruncate in that moment would hand us the second generation of the file without the first.
+        """
+        self._unverified = False
+        place = self._place
+        if not place.overlap_bytes:
+            return False
+        trail = await find_trail(self._transport, self._path, place.offset, place.overlap_bytes, place.overlap_sha256)
+        if trail is None:
+            self._lost_track = True
+            return False
+        if len(trail.files) <= 2:
+            for file in trail.files:
+                await file.aclose()
+            return False
+        await self._go_along(trail)
+        return True
 
     async def _cut(self) -> Break | None:
         """Our last bytes are gone from where they were: copytruncate, `> file`, or a writer that started over."""
@@ -249,7 +295,7 @@ class Follower:
         self._at = 0
         self._overlap = b""
         self._suspect = None
-        self._resuming = False
+        self._resuming = self._unverified = False
         if forget:
             self._place = Place(inode=self._place.inode)
 

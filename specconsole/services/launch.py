@@ -169,7 +169,7 @@ class LaunchWatch:
 
     def _read(self, *, over: bool) -> Reading:
         now_s = self._clock.monotonic_s()
-        return self.intake.reader.reading(
+        return self.intake.shown.reading(
             None if over else now_s,
             dead=over and self.record.alive is False,
             exit_code=self.record.exit_status if over else None,

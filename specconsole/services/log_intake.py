@@ -10,7 +10,7 @@ import asyncio
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,16 @@ from specconsole.core.reading.reading import Reader
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import Clock, Transport
 from specconsole.services.atomic_file import replace_file
+from specconsole.services.command_log import CommandLog
 from specconsole.services.follower import Break, Chunk, Follower, Place
 from specconsole.services.spool import Spool
+from specconsole.services.tail_glimpse import TailGlimpse
 
 _SCHEMA = 1
 _SAVE_EVERY_S = 1.0
 _FEED_BYTES = 256 * 1024
+_QUIET_LOOKS = 3
+"""A follower between two files of a rotation looks twice before it goes on."""
 
 
 class LogIntake:
@@ -41,21 +45,27 @@ class LogIntake:
         *,
         engine: str | None = None,
         secrets: Iterable[str] = (),
+        log_command: Sequence[str] = (),
     ) -> None:
+        """`log_command` prints the log where there is no file; `path` is then only its name."""
         self._transport = transport
+        self._log_command = tuple(log_command)
         self._path = path
         self._folder = folder
         self._clock = clock
         self._engine = engine
         self._key: StartKey | None = None
         self._history: History | None = None
+        secrets = tuple(secrets)
         self._masker = Masker(secrets)
-        self._follower: Follower | None = None
+        self._glimpse = TailGlimpse(transport, path, clock, engine, secrets)
+        self._follower: Follower | CommandLog | None = None
         self._spool: Spool | None = None
         self._lock_fd = -1
         self._dirty_since_s: float | None = None
         self._reader: Reader | None = None
         self._backlog = True
+        self._caught_up = False
         self.host_offset_s: float | None = None
         """The host's wall clock less this console's; None while unknown."""
         self.final = False
@@ -72,6 +82,11 @@ class LogIntake:
         return self._reader
 
     @property
+    def shown(self) -> Reader:
+        """What to show now: the whole reading, or one of the end alone while the whole is far behind."""
+        return self._glimpse.reader or self.reader
+
+    @property
     def spool(self) -> Spool | None:
         return self._spool
 
@@ -83,7 +98,10 @@ class LogIntake:
     async def open(self) -> None:
         """Opens spool and checkpoint. Raises SpecconsoleError when nothing can be kept here."""
         place = await asyncio.to_thread(self._open)
-        self._follower = Follower(self._transport, self._path, place)
+        if self._log_command:
+            self._follower = CommandLog(self._transport, self._log_command, self._clock, place)
+        else:
+            self._follower = Follower(self._transport, self._path, place)
 
     def _open(self) -> Place:
         self._folder = self._own_folder(self._folder)
@@ -151,7 +169,10 @@ class LogIntake:
         """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow."""
         assert self._follower is not None
         assert self._spool is not None
+        if not self._log_command:
+            await self._glimpse.look(self._follower.place.offset, caught_up=self._caught_up)
         came = await self._follower.poll()
+        self._caught_up = came is None or (isinstance(came, Chunk) and came.caught_up)
         if isinstance(came, Chunk):
             await self._take(self._masker.feed(came.data), came.caught_up)
         elif isinstance(came, Break):
@@ -164,7 +185,10 @@ class LogIntake:
         if not data:
             return
         await asyncio.to_thread(self._spool.append, data)
-        self.reader.feed(data, self._arrived_at_s() if caught_up else None)
+        at_s = self._arrived_at_s() if caught_up else None
+        for start in range(0, len(data), _FEED_BYTES):
+            self.reader.feed(data[start : start + _FEED_BYTES], at_s)
+            await asyncio.sleep(0)  # a megabyte costs 5 to 10 ms, and the window wants to paint
         if self._dirty_since_s is None:
             self._dirty_since_s = self._clock.monotonic_s()
 
@@ -192,8 +216,9 @@ class LogIntake:
 
     async def drain(self) -> None:
         """Reads to the end of a log that nobody writes any more."""
-        while await self.advance():
-            pass
+        quiet = 0
+        while quiet < _QUIET_LOOKS:
+            quiet = 0 if await self.advance() else quiet + 1
         await self._take(self._masker.flush(), caught_up=True)
         await self.save()
 
@@ -223,6 +248,7 @@ class LogIntake:
         try:
             await self.save()
         finally:
+            await self._glimpse.drop()
             if self._follower is not None:
                 await self._follower.aclose()
             if self._spool is not None:

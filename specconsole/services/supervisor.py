@@ -233,6 +233,7 @@ class Supervisor:
             self.parts.clock,
             engine=engine,
             secrets=secrets,
+            log_command=spec.log_command if spec is not None else (),
         )
         api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
         watch = LaunchWatch(

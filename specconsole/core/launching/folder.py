@@ -89,7 +89,7 @@ class LaunchRecord:
 
     @property
     def log_path(self) -> str:
-        return f"{self.folder}/server.log"
+        return (self.spec.log_path if self.spec is not None else "") or f"{self.folder}/server.log"
 
     @property
     def age_s(self) -> float | None:

@@ -47,6 +47,7 @@ _MODULES = {
     "vllm.entrypoints.openai.api_server": "vllm",
     "vllm.entrypoints.api_server": "vllm",
     "vllm.entrypoints.cli.main": "vllm",
+    "specconsole.demo.llama_server": "llamacpp",
 }
 _LLAMA = re.compile(r"(?:^|/)(?:llama-server(?:-[a-z]+)?|server)$")
 

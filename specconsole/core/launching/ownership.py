@@ -37,8 +37,10 @@ def owned(
     *,
     wrapper: Identity | None = None,
     seen: Iterable[Identity] = (),
+    leads_session: bool = True,
 ) -> Owned:
-    """Sorts a process table. `seen` are those that an earlier look has proven (a child that was then still a child)."""
+    """Sorts a process table. `leads_session` False: its session may be somebody's shell (an adopted server).
+     `seen` are those that an earlier look has proven (a child that was then still a child)."""
     before = set(seen)
     same_boot = server is not None and server.boot == table.boot
     alive = [process for process in table.processes if not process.dead]
@@ -56,7 +58,7 @@ def owned(
     possible: list[Process] = []
     # The number of a session is not given out again while anybody is in it (Linux pid.c: free_pid after the last
     # detach), so one proven member proves the others.
-    if server is not None and same_boot:
+    if server is not None and same_boot and leads_session:
         members = [process for process in alive if process.sid == server.pid and process is not waiting]
         if any(process.pid in proven for process in members):
             proven.update({process.pid: process for process in members})

@@ -39,7 +39,7 @@ for id in "$@"; do
     until_=0; {{ read -r _; read -r boot_; read -r until_; }} 2>/dev/null <"$holder"
     [ "$boot_" = "$here" ] && [ "$until_" -ge "$up" ] 2>/dev/null && printf 'stopping=1\\n'
   fi
-  if [ -f "$dir/server.log" ]; then stat -c 'log=%s %Y' "$dir/server.log" 2>/dev/null; fi
+  if [ -f "$dir/server.log" ]; then stat -L -c 'log=%s %Y' "$dir/server.log" 2>/dev/null; fi
   if [ -f "$dir/exit" ]; then stat -c 'exit_at=%Y' "$dir/exit" 2>/dev/null; fi
 done
 printf 'end=1\\n'

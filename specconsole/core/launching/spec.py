@@ -51,6 +51,12 @@ class LaunchSpec:
     requested_at_s: float = 0.0
     """Client's wall clock, seconds since the epoch."""
     console_version: str = ""
+    adopted: bool = False
+    """Somebody started it by hand and it is only watched: its session is theirs, and it gets no request unasked."""
+    log_path: str = ""
+    """Where an adopted server logs; "" for the launch folder's own log."""
+    log_command: tuple[str, ...] = ()
+    """What prints an adopted server's log where there is no file."""
 
     @property
     def secret_names(self) -> tuple[str, ...]:
@@ -76,7 +82,7 @@ def decode_spec(line: str) -> LaunchSpec:
         )
     known = {f.name for f in fields(LaunchSpec)}
     shape = {key: value for key, value in data.items() if key in known}
-    for key in ("argv", "tags", "command"):
+    for key in ("argv", "tags", "command", "log_command"):
         shape[key] = tuple(shape.get(key) or ())
     try:
         return LaunchSpec(**shape)
