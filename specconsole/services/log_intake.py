@@ -64,6 +64,8 @@ class LogIntake:
         self._lock_fd = -1
         self._dirty_since_s: float | None = None
         self._reader: Reader | None = None
+        self._turn = asyncio.Lock()
+        self._step: asyncio.Task[bool] | None = None
         self._backlog = True
         self._caught_up = False
         self.host_offset_s: float | None = None
@@ -166,7 +168,24 @@ class LogIntake:
             self._reader.feed(block)
 
     async def advance(self) -> bool:
-        """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow."""
+        """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow.
+
+        A step is whole or not at all: what was read must be kept and fed before the next one begins, whoever asks for
+        it, and also when the one who asked is cancelled meanwhile.
+        """
+        async with self._turn:
+            await self._finish_step()
+            self._step = asyncio.create_task(self._advance())
+            return await asyncio.shield(self._step)
+
+    async def _finish_step(self) -> None:
+        """Waits for a step whose asker was cancelled; its own trouble was nobody's to hear."""
+        if self._step is not None:
+            await asyncio.wait({self._step})
+            if not self._step.cancelled():
+                self._step.exception()
+
+    async def _advance(self) -> bool:
         assert self._follower is not None
         assert self._spool is not None
         if not self._log_command:

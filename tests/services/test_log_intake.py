@@ -173,3 +173,29 @@ async def test_silence_counts_from_the_last_write_and_not_from_our_coming(
     await read_all(one)
     assert one.reader.reading(fake_clock.monotonic_s()).silent_s == pytest.approx(0.0, abs=1.0)
     await one.close()
+
+
+async def test_two_askers_at_once_and_one_that_is_cancelled_read_nothing_twice_and_lose_nothing(
+    tmp_path: Path, fake_clock: FakeClock
+) -> None:
+    path = tmp_path / "server.log"
+    path.touch()
+    one = intake(path, tmp_path / "spool", fake_clock)
+    await one.open()
+    rng = random.Random(3)
+    written = bytearray()
+    for n in range(150):
+        line = b"line %d of many\n" % n
+        written += line
+        with path.open("ab") as file:
+            file.write(line)
+        askers = [asyncio.create_task(one.advance()) for _ in range(3)]
+        for _ in range(rng.randrange(4)):
+            await asyncio.sleep(0)
+        askers[rng.randrange(3)].cancel()
+        await asyncio.gather(*askers, return_exceptions=True)
+    await one.drain()
+    assert one.spool is not None
+    assert one.spool.path.read_bytes() == written
+    assert one.reader.reading(None).bytes == len(written)
+    await one.close()
