@@ -195,7 +195,8 @@ class HostSampler:
             return every_s * 6
         took_s = self._clock.monotonic_s() - began
         pause = max(every_s, 20 * took_s)
-        self.picture.note(name, f"{name} takes {took_s:.0f} s: asked every {pause:.0f} s" if took_s > 2 else "")
+        slow = took_s > 2 and pause > every_s
+        self.picture.note(name, f"{name} takes {took_s:.0f} s: asked every {pause:.0f} s" if slow else "")
         return pause
 
     async def _processes(self, probe: GpuProbe) -> None:

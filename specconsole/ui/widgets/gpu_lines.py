@@ -79,7 +79,8 @@ def gpu_lines(host: HostView, width: int, height: int, *, levels: GpuLevels = DE
         return []
     stale = old_text(host, levels)
     room = height - 1 if stale else height
-    shown = [gpu_line(gpu, width, levels=levels, dim=bool(stale)) for gpu in host.gpus[:room]]
+    flags = max((len(flag_parts(gpu)) for gpu in host.gpus), default=0)
+    shown = [gpu_line(gpu, width, levels=levels, dim=bool(stale), flags_width=flags) for gpu in host.gpus[:room]]
     if len(host.gpus) > room and shown:
         hidden = host.gpus[room - 1 :]
         busy = [gpu.util_pct for gpu in hidden if gpu.util_pct is not None]
@@ -100,12 +101,18 @@ def old_text(host: HostView, levels: GpuLevels = DEFAULT_LEVELS) -> str:
     return f"GPUs as of {duration(age_s)} ago: {host.gpu_tool} is silent" if age_s > levels.old_s else ""
 
 
-def gpu_line(gpu: GpuView, width: int, *, levels: GpuLevels = DEFAULT_LEVELS, dim: bool = False) -> Content:
-    """` 0 ██████▏ 97%  91/141G 71° P`, with power, history and owner where there is room."""
+def gpu_line(
+    gpu: GpuView, width: int, *, levels: GpuLevels = DEFAULT_LEVELS, dim: bool = False, flags_width: int = 0
+) -> Content:
+    """` 0 ██████▏ 97%  91/141G 71° P`, with power, history and owner where there is room.
+
+    `flags_width`: letters that any GPU of the host has, kept free so that the bars of all are of one length.
+    """
     if gpu.lost:
         return fit(row((f" {gpu.index:>2} ", "$muted"), ("gone: it does not answer any more", "bold $error")), width)
     wide = width - 31
-    cells = max(4, min(10, width - 25))
+    flags_width = max(flags_width, len(flag_parts(gpu)))
+    cells = max(4, min(10, width - 23 - (flags_width + 1 if flags_width else 0)))
     share = None if gpu.util_pct is None else gpu.util_pct / 100
     bar_style = "$muted" if dim or not gpu.util_pct else "$primary"
     parts: list[Part] = [(f" {gpu.index:>2} ", "$muted"), (bar(share, cells), bar_style), _util(gpu)]
