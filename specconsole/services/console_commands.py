@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from specconsole.core.launching.profile import Profile
-from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.errors import NotFoundError, SpecconsoleError
 from specconsole.services.adoption import Adoption
 from specconsole.services.commands import (
     AttachOrder,
@@ -17,6 +18,7 @@ from specconsole.services.commands import (
     ProfileSummary,
     Progress,
 )
+from specconsole.services.evidence import collect_evidence
 from specconsole.services.launch_commands import LaunchCommands
 from specconsole.services.supervisor import Supervisor
 
@@ -114,7 +116,17 @@ class ConsoleCommands(LaunchCommands):
 
     async def collect_evidence(self, launch_id: str, progress: Progress) -> Path:
         """Everything about a hang, into a new folder."""
-        raise RefusedError("evidence can't be collected yet", where=launch_id)
+        watch = self._sup.find(launch_id)
+        tools = await self._sup.host(watch.host)
+        view = self._sup.board.launches.get(watch.launch_id)
+        if view is None:
+            raise NotFoundError(f"no launch {launch_id}")
+        progress("its processes")
+        pids = [process.pid for process in await tools.launcher.processes(watch.launch_id)]
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(self._parts.clock.wall_s()))
+        folder = self._parts.state_folder / "evidence" / f"{watch.launch_id}-at-{stamp}"
+        host = self._sup.board.hosts.get(watch.host)
+        return await collect_evidence(tools.transport, pids, view, host, watch.intake.spool, folder, progress)
 
     def _the_desk(self) -> HostDesk:
         if self._desk is None:
