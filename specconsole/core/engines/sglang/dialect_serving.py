@@ -35,7 +35,7 @@ def parse_batch(line: Line) -> tuple[Event, ...]:
         if not stop and not line.complete:
             continue  # the file may go on inside this number
         try:
-            fields[key.strip()] = float(value)
+            fields[key.strip()] = min(float(value), 1e15)
         except ValueError:
             continue
     if line.rank is not None and _STAGE.search(line.rank):
@@ -60,6 +60,7 @@ def _decode(fields: dict[str, float], kv_usage: float | None, group: str) -> tup
             queued=_int(fields.get("#queue-req")),
             kv_usage=kv_usage,
             group=group,
+            empty=fields.get("#token", fields.get("#full token", 1.0)) == 0,
         ),
     )
 
