@@ -1,4 +1,4 @@
-"""The console is killed at ten random moments; the server, its log and its launch survive, and it is ended provably.
+"""The console is killed at random moments; the server, its log and its launch survive, and it is ended provably.
 
 Witness: the bytes of the server's own log file, the pids that the server itself said, and /proc.
 """
@@ -21,7 +21,6 @@ from tests.support.victims import VICTIM, pids_in
 from tests.support.waiting import all_pids, environ_of, is_alive, wait_until
 
 CONSOLE = [sys.executable, "-m", "specconsole"]
-ROUNDS = 10
 
 PROFILE = """
 engine = "other"
@@ -53,8 +52,9 @@ def marks() -> set[str]:
             if b"SPECCONSOLE_LAUNCH" in env and env.get(RUN_VARIABLE.encode()) == run}  # fmt: skip
 
 
-@pytest.mark.timeout(240)
-def test_ten_killed_consoles_and_one_server(isolated_home: Path) -> None:
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.faults)])
+def test_killed_consoles_and_one_server(isolated_home: Path, kills: int) -> None:
     before = Surroundings()
     profiles = isolated_home / ".config" / "specconsole" / "profiles"
     profiles.mkdir(parents=True)
@@ -67,7 +67,7 @@ def test_ten_killed_consoles_and_one_server(isolated_home: Path) -> None:
         once = start()
         start_s = time.monotonic() - began_s
         verb("stop", once["launch_id"])
-        for number in range(ROUNDS):
+        for number in range(kills):
             there = marks()
             assert len(there) <= 1, there
             argv = ["logs", "-f", "--raw", *there] if there else ["launch", "endless", "--wait"]
