@@ -123,3 +123,17 @@ def run_pytest(file: Path, **environment: str) -> str:
 async def test_async_tests_are_guarded(request: pytest.FixtureRequest) -> None:
     assert {"no_task_left", "nothing_blocks"} <= set(request.node.fixturenames)
     assert is_alive(os.getpid())
+
+
+async def test_an_import_may_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a verb does that imports what it needs when it is asked for it."""
+    import specconsole
+
+    (tmp_path / "imagined_library.py").write_text("import time, os\ntime.sleep(0.001)\nwhere = os.getcwd()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    source = "def load():\n    import imagined_library\n    return imagined_library.where\n"
+    scope: dict[str, object] = {}
+    exec(compile(source, f"{Path(specconsole.__file__).parent}/imagined.py", "exec"), scope)
+    load = scope["load"]
+    assert callable(load)
+    assert load() == os.getcwd()
