@@ -41,12 +41,16 @@ def profile(tmp_path: Path, llama_models: ModelFiles) -> Path:
 
 
 def marked(launch_id: str | None = None) -> dict[int, str]:
-    """Processes whose environment carries a launch's id, by /proc alone."""
+    """Processes of this test (its HOME is its own) whose environment carries a launch's id, by /proc alone."""
     found = {}
     for name in os.listdir("/proc"):
-        if name.isdigit() and (value := environ_of(int(name)).get(b"SPECCONSOLE_LAUNCH")):
-            found[int(name)] = value.decode()
-    return {pid: one for pid, one in found.items() if launch_id in (None, one)}
+        if not name.isdigit():
+            continue
+        environment = environ_of(int(name))
+        value = environment.get(b"SPECCONSOLE_LAUNCH", b"").decode()
+        if value and environment.get(b"HOME") == os.environ["HOME"].encode() and launch_id in (None, value):
+            found[int(name)] = value
+    return found
 
 
 def folders(home: Path) -> list[Path]:
@@ -91,6 +95,10 @@ def talking(port: int) -> Iterator[None]:
 def rounds_of_kills(verbs: Verbs, profile: Path, home: Path, *, kills: int, seed: int) -> None:
     rng = random.Random(seed)
     killed_at(["launch", str(profile), "--wait"], rng.uniform(1.0, 3.0))
+    # The host's part of a start goes on without its console, for a moment.
+    deadline = time.monotonic() + 2.0
+    while not folders(home) and time.monotonic() < deadline:
+        time.sleep(0.05)
     if not folders(home):
         # It was killed before it had begun: then nothing at all was started.
         assert marked() == {}
