@@ -188,6 +188,7 @@ class HostOpener:
     async def __call__(self, name: str) -> HostTools:
         from specconsole.adapters.http import HostHttp
         from specconsole.adapters.process_launcher import ProcessLauncher
+        from specconsole.services.gpu_memory import MemoryKeeper
         from specconsole.services.supervisor import HostTools
 
         background: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -201,7 +202,8 @@ class HostOpener:
             background.append(keeper.run)
         if self._asker is not None:  # somebody looks at the board
             background.append(self._sampler(transport).run)
-        return HostTools(name, transport, ProcessLauncher(transport), HostHttp(transport), tuple(background))
+        memory = MemoryKeeper(transport, hardware_tools(), self._clock)
+        return HostTools(name, transport, ProcessLauncher(transport), HostHttp(transport), tuple(background), memory)
 
     def _sampler(self, transport: Transport) -> HostSampler:
         from specconsole.core.hardware.pace import gpu_interval_s

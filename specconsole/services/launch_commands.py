@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from specconsole.core.launching import lifecycle
@@ -60,7 +61,10 @@ class LaunchCommands:
                 if finding.severity == "warning":
                     told(f"{profile.name}: {finding.text}")
             refuse(findings, tools.name)
+            memory = await tools.memory.look("before-launch") if tools.memory is not None else None
             record = await tools.launcher.start(spec, secrets)
+        if tools.memory is not None:
+            await tools.memory.keep(record.folder, memory)
         told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
         self._sup.watch(tools, record, secrets.values())
         return spec.launch_id
@@ -125,6 +129,8 @@ class LaunchCommands:
         tools = await self._sup.host(self._host_of(watch))
         spec = watch.record.spec
         limit = grace_s if grace_s is not None else (spec.grace_s if spec is not None else 20.0)
+        if tools.memory is not None:
+            await tools.memory.look_and_keep(watch.record.folder, "before-stop")
         events = tools.launcher.stop(
             watch.launch_id,
             by=self._parts.us.owner,
@@ -135,6 +141,9 @@ class LaunchCommands:
         last: StopEvent | None = None
         try:
             async for event in events:
+                if event.phase == "finished" and tools.memory is not None:
+                    missing = await tools.memory.after_stop(watch.record.folder)
+                    event = replace(event, text="; ".join((event.text, *missing)))
                 last = event
                 await watch.note_stop(event)
                 told(event)

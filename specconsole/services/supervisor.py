@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ from specconsole.errors import NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import Clock, HttpClient, Launcher, ServerApi, Transport
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board
+from specconsole.services.gpu_memory import MemoryKeeper
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.launch_view import WhoWeAre
 from specconsole.services.log_intake import LogIntake
@@ -41,6 +43,8 @@ class HostTools:
     http: HttpClient
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
     """What runs as long as the host is open (the link's keeper, the sampler)."""
+    memory: MemoryKeeper | None = None
+    """Writes GPU memory down with each launch."""
 
 
 OpenHost = Callable[[str], Awaitable[HostTools]]
@@ -244,13 +248,18 @@ class Supervisor:
             self.board,
             self.parts.clock,
             self.parts.us,
-            self._recorder.answered,
+            partial(self._answered, tools.memory),
         )
         self.watches[record.launch_id] = watch
         watch.publish()
         self._loop(tools.name)
         self._spawn(self._run_watch(watch), f"watch {record.launch_id}")
         return watch
+
+    async def _answered(self, memory: MemoryKeeper | None, watch: LaunchWatch) -> None:
+        await self._recorder.answered(watch)
+        if memory is not None:
+            await memory.look_and_keep(watch.record.folder, "answers")
 
     async def _run_watch(self, watch: LaunchWatch) -> None:
         spec = watch.record.spec

@@ -87,15 +87,23 @@ def memory_changes(before: MemorySnapshot, after: MemorySnapshot, least_bytes: i
     return (*lines, *(f"GPU {earlier[uuid].index}: no longer listed" for uuid in sorted(gone)))
 
 
-def not_returned(before: MemorySnapshot, after: MemorySnapshot, least_bytes: int = 512 << 20) -> tuple[str, ...]:
-    """GPUs that hold more after a stop than before the launch, in words; () when all of it came back."""
-    earlier = {gpu.uuid: gpu.used_bytes for gpu in before.gpus}
+def not_returned(
+    before: MemorySnapshot, during: Sequence[MemorySnapshot], after: MemorySnapshot, least_bytes: int = 512 << 20
+) -> tuple[str, ...]:
+    """GPUs that the launch used (memory grew in `during`) and that hold more than before it; () when none does."""
+    earlier = {gpu.uuid: gpu.used_bytes or 0 for gpu in before.gpus}
+    used = {
+        gpu.uuid
+        for snapshot in during
+        for gpu in snapshot.gpus
+        if (gpu.used_bytes or 0) - earlier.get(gpu.uuid, gpu.used_bytes or 0) >= least_bytes
+    }
     lines = []
     for gpu in after.gpus:
-        old = earlier.get(gpu.uuid)
-        if old is not None and gpu.used_bytes is not None and gpu.used_bytes - old >= least_bytes:
-            held = f", held by pid {', '.join(map(str, gpu.pids))}" if gpu.pids else ", by no visible process"
-            lines.append(f"GPU {gpu.index}: {(gpu.used_bytes - old) / _GIB:.1f} GiB did not come back{held}")
+        more = (gpu.used_bytes or 0) - earlier.get(gpu.uuid, gpu.used_bytes or 0)
+        if gpu.uuid in used and more >= least_bytes:
+            held = f"held by pid {', '.join(map(str, gpu.pids))}" if gpu.pids else "by no visible process"
+            lines.append(f"GPU {gpu.index} holds {more / _GIB:.1f} GiB more than before the launch, {held}")
     return tuple(lines)
 
 
