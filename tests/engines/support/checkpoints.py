@@ -222,4 +222,4 @@ def _write_json(path: Path, value: Any) -> None:
 if __name__ == "__main__":
     import sys
 
-    print(write_checkpoints(Path(sys.argv[1]), shards=int(sys.argv[2]) if len(sys.argv) > 2 else 32))
+    write_checkpoints(Path(sys.argv[1]), shards=int(sys.argv[2]) if len(sys.argv) > 2 else 32)

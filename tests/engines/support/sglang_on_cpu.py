@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The real SGLang 0.5.17 server on a CPU: sglang_on_cpu.py [sglang's own flags]
 
-Its own code all through, but for the kernels (./sglang_kernels) and one answer: asked whether the CPU has AMX it says yes,
-since otherwise the attention back end becomes `torch_native`, with which EAGLE refuses to start
+Its own code all through, but for the kernels (./sglang_kernels) and one answer: asked whether the CPU has AMX it says
+yes, since otherwise the attention back end becomes `torch_native`, with which EAGLE refuses to start
 (srt/arg_groups/overrides.py).
 """
 

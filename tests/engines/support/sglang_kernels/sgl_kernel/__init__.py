@@ -1,8 +1,9 @@
 """Plain-torch stand-ins for the kernels that SGLang 0.5.17 calls on a CPU; no wheel on the index carries its CPU ones.
 
-Everything outside this folder is SGLang's own code: arguments, log, endpoints, metrics, signals, speculation. Names that are
-not here import and raise when they are called. For tiny models; slow. Signatures: sglang 0.5.17, srt/layers/attention/
-intel_amx_backend.py, srt/speculative/{eagle_utils,eagle_worker_common,spec_utils,ngram_worker}.py, kernels/ops/.
+Everything outside this folder is SGLang's own code: arguments, log, endpoints, metrics, signals, speculation. Names
+that are not here import and raise when they are called. For tiny models; slow. Signatures: sglang 0.5.17,
+srt/layers/attention/intel_amx_backend.py, srt/speculative/{eagle_utils,eagle_worker_common,spec_utils,
+ngram_worker}.py, kernels/ops/.
 """
 
 import sys

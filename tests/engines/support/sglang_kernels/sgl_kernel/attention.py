@@ -34,7 +34,8 @@ def _extend(
 ):  # fmt: skip
     used = 0
     new_keys = key.view(-1, *key_cache.shape[1:]).to(key_cache.dtype)
-    for request, total, new, start in zip(requests.tolist(), seq_lens.tolist(), new_lens.tolist(), starts.tolist()):
+    columns = (requests.tolist(), seq_lens.tolist(), new_lens.tolist(), starts.tolist())
+    for request, total, new, start in zip(*columns, strict=True):
         row = req_to_token[request]
         before = _prefix(row, total, new, key_cache, new_keys[start : start + new])
         here = row[: before + new].long()

@@ -6,7 +6,7 @@ import torch
 
 
 def _requests(*columns):
-    return zip(*(column.tolist() for column in columns))
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def assign_extend_cache_locs_cpu(requests, req_to_token, start, end, out, pool_len):
@@ -58,10 +58,10 @@ def fill_accept_out_cache_loc_cpu(accept_index, slots, out):
 
 
 def copy_all_layer_kv_cache_cpu(buffers, row_bytes, to, source):
-    """Moves rows of every layer's buffer (raw addresses). All are read before the first is written: they may overlap."""
+    """Moves rows of every layer's buffer (raw addresses). All are read before the first is written."""
     for address, size in _requests(buffers, row_bytes):
         rows = [ctypes.string_at(address + size * slot, size) for slot in source.tolist()]
-        for slot, row in zip(to.tolist(), rows):
+        for slot, row in zip(to.tolist(), rows, strict=True):
             ctypes.memmove(address + size * slot, row, size)
 
 

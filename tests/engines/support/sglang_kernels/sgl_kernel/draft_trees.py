@@ -25,8 +25,8 @@ def _store(request, parents, index, next_token, next_sibling):
 def build_tree_kernel_efficient_cpu(
     parent_list, selected, seq_lens, tree_mask, positions, index, next_token, next_sibling, topk, depth, size, mode
 ):
-    """`selected[r]`: the drafted candidates that were kept, each numbered within its step by `topk`; `parent_list` names
-    the candidate that a group of `topk` grew from."""
+    """`selected[r]`: the drafted candidates that were kept, each numbered within its step by `topk`; `parent_list`
+    names the candidate that a group of `topk` grew from."""
     if int(mode) != 1:
         raise NotImplementedError("only query-only masks are built on the CPU")
     masks = tree_mask.view(-1, size, size)
