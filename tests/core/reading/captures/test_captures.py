@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from specconsole.core.reading.model import START_PHASES
-from specconsole.core.reading.reading import Reader, read_bytes
+from specconsole.core.reading.reading import Reader
 from tests.core.reading.captures.expectation import differences, load, log_bytes
 
 HERE = Path(__file__).parent
@@ -20,10 +21,18 @@ CASES = {
 }
 
 
+@functools.cache
+def whole(name: str) -> Reader:
+    """A reader that took the whole log; asking it changes nothing."""
+    reader = Reader()
+    reader.feed(log_bytes(HERE, CASES[name]["log"]))
+    return reader
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_log_of_a_process_that_is_gone(name: str) -> None:
     want = CASES[name]
-    got = read_bytes(log_bytes(HERE, want["log"]), dead=True, exit_code=want.get("exit_code"))
+    got = whole(name).reading(dead=True, exit_code=want.get("exit_code"))
     assert differences(want, got) == []
     if "advice_set" in want:
         assert got.failure is not None
@@ -34,23 +43,26 @@ def test_a_log_of_a_process_that_is_gone(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_log_while_nobody_knows_that_it_ended(name: str) -> None:
     want = CASES[name]
-    got = read_bytes(log_bytes(HERE, want["log"]))
-    assert differences({**want, "spans": []}, got, alive=True) == []
+    assert differences({**want, "spans": []}, whole(name).reading(), alive=True) == []
 
 
-CUTS = [(name, i) for name, want in CASES.items() for i in range(len(want.get("cuts", [])))]
-
-
-@pytest.mark.parametrize(("name", "index"), CUTS)
-def test_a_start_at_a_moment_that_a_person_named(name: str, index: int) -> None:
-    want = CASES[name]["cuts"][index]
+@pytest.mark.parametrize("name", [name for name, want in CASES.items() if want.get("cuts")])
+def test_a_start_at_moments_that_a_person_named(name: str) -> None:
     text = log_bytes(HERE, CASES[name]["log"])
+    moments = sorted(((_behind(text, cut), cut) for cut in CASES[name]["cuts"]), key=lambda moment: moment[0])
+    reader, fed = Reader(), 0
+    for at, want in moments:
+        reader.feed(text[fed:at])
+        fed = at
+        expected: dict[str, Any] = {"engine": [*CASES[name]["engine"], "unknown"], "failure": False, **want}
+        assert differences(expected, reader.reading()) == [], want["behind"]
+
+
+def _behind(text: bytes, cut: dict[str, Any]) -> int:
     at = -1
-    for _ in range(want["nth"]):
-        at = text.index(want["behind"].encode(), at + 1)
-    got = read_bytes(text[: at + len(want["behind"].encode())])
-    expected: dict[str, Any] = {"engine": [*CASES[name]["engine"], "unknown"], "failure": False, **want}
-    assert differences(expected, got) == []
+    for _ in range(cut["nth"]):
+        at = text.index(cut["behind"].encode(), at + 1)
+    return at + len(cut["behind"].encode())
 
 
 OPENERS = (b"hit an exception", b"failed to start", b"Traceback (most recent", b"fatal error")
