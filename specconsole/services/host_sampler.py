@@ -32,6 +32,8 @@ _FILESYSTEMS_S = 30.0
 _FAULTS_S = 60.0
 _FACTS_S = 300.0
 _SILENT_S = 10.0
+_LINK_S = 2.0
+"""While a link is down every call fails at once; figures should be back soon after it is up."""
 _MOST_PIDS = 256
 
 
@@ -57,6 +59,7 @@ class HostSampler:
         self._paths: list[str] = []
         self._look = asyncio.Event()
         self._lost: set[str] = set()
+        self._told_kernel = False
         self._memory_then: dict[str, int | None] = {}
         self._looked_s = float("-inf")
         self._gap_s = _MOVING_S
@@ -86,6 +89,7 @@ class HostSampler:
     async def _host_loop(self, probe: HostProbe) -> None:
         pace = Pace(least_s=1.0, most_s=30.0)
         while True:
+            pause_s = _LINK_S
             try:
                 async with contextlib.aclosing(probe.readings(HOST_EVERY_S)) as readings:
                     async for counters in readings:
@@ -99,11 +103,13 @@ class HostSampler:
             except SpecconsoleError as error:
                 self.picture.note("host", f"no CPU and memory figures: {error}")
                 self._publish()
-            await self._clock.sleep(pace.badly())
+                pause_s = pace.badly()
+            await self._clock.sleep(pause_s)
 
     async def _gpu_loop(self) -> None:
         pace = Pace(least_s=2.0, most_s=300.0)
         while True:
+            pause_s = _LINK_S
             try:
                 probe = await self._tools.find_gpu_probe(self._transport)
                 if isinstance(probe, str):
@@ -118,11 +124,14 @@ class HostSampler:
                 pass
             except* TimeoutError:
                 self._no_gpus("looking for a GPU tool took too long")
+                pause_s = pace.badly()
             except* GpuToolError as errors:
                 self._tool_trouble(errors.exceptions)
+                pause_s = pace.badly()
             except* SpecconsoleError as errors:
                 self._no_gpus(str(errors.exceptions[0]))
-            await self._clock.sleep(pace.badly())
+                pause_s = pace.badly()
+            await self._clock.sleep(pause_s)
 
     async def _stream(self, probe: GpuProbe, pace: Pace) -> None:
         async with contextlib.aclosing(probe.ticks(self._gpu_every_s)) as ticks:
@@ -212,15 +221,18 @@ class HostSampler:
         self.picture.saw_facts(await probe.facts())
 
     async def _filesystems(self) -> None:
-        asked = [SHM, *self._paths]
+        asked = [SHM, *dict.fromkeys([*self._paths, *self._model_paths()])]
         answer = await self._transport.run(["df", "-kP", "--", *asked], timeout_s=5.0)
         self.picture.saw_filesystems(asked, parse_df(answer.stdout.decode("utf-8", "replace")))
 
     async def _faults(self) -> None:
         answer = await self._transport.run_sh(KERNEL_LOG_SH, timeout_s=20.0, max_output_bytes=1024 * 1024)
         text = answer.stdout.decode("utf-8", "replace")
-        unreadable = text.startswith("#unreadable")
-        self.picture.note("kernel", "kernel messages can't be read by this account: no Xid" if unreadable else "")
+        if text.startswith("#unreadable") and not self._told_kernel:
+            self._told_kernel = True
+            self._board.tell(
+                "note", self.host, "kernel messages can't be read by this account: no Xid", self._clock.wall_s()
+            )
         self.picture.gpus.saw_faults(parse_kernel_log(text))
 
     def _tool_trouble(self, errors: Sequence[BaseException]) -> None:
@@ -254,6 +266,15 @@ class HostSampler:
                 why = f" ({gpu.faults[0]})" if gpu.faults else ""
                 self._board.tell("note", self.host, f"GPU {gpu.index} is gone{why}", self._clock.wall_s())
         self._lost = {gpu.uuid or str(gpu.index) for gpu in view.gpus if gpu.lost}
+
+    def _model_paths(self) -> list[str]:
+        """Folders of the models that launches here are reading, for their disk and how fast it is read."""
+        found = []
+        for view in self._board.launches.values():
+            if view.host == self.host and view.reading is not None and view.state in ("starting", "loading", "stalled"):
+                server = view.reading.server
+                found += [path for path in (server.model, server.draft_model) if path and path.startswith("/")]
+        return found[:8]
 
     def _launches_on_board(self) -> list[KnownLaunch]:
         return [

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuSample, GpuTick, GpuToolError, ToolTrouble
 from specconsole.core.hardware.host import HostCounters
 from specconsole.core.hardware.mounts import Mount
+from specconsole.errors import LinkLostError
 from specconsole.ports import Completed, GpuProbe, HostProbe, Transport
 from specconsole.services.board import Board
 from specconsole.services.host_sampler import HostSampler
@@ -27,11 +28,14 @@ class Scripted:
         self.df_hangs = False
         self.silent = asyncio.Event()
         self.trouble: ToolTrouble | None = None
+        self.link_down = False
         self.starts: list[float] = []
         self.asked: list[float] = []
 
     async def find_gpu_probe(self, transport: Transport) -> GpuProbe | str:
         self.starts.append(self.clock.monotonic_s())
+        if self.link_down:
+            raise LinkLostError("the link is down", where=self.host)
         return self
 
     def host_probe(self, transport: Transport) -> HostProbe:
@@ -129,6 +133,24 @@ async def test_a_broken_tool_is_tried_with_growing_pauses(fake_clock: FakeClock)
     assert pauses == sorted(pauses)
     assert len(host.starts) <= 9
     assert board.hosts["gpu-a"].gpu_note == "driver and library differ (try: reboot)"
+
+
+async def test_after_a_long_outage_figures_are_back_within_seconds(fake_clock: FakeClock) -> None:
+    host = Scripted(fake_clock)
+    host.link_down = True
+    board = Board()
+    sampler = HostSampler(host, board, fake_clock, host)  # type: ignore[arg-type]  # answers what a sampler asks
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(sampler.run())
+        for _ in range(1200):
+            await fake_clock.advance(1.0)
+        assert not board.hosts["gpu-a"].gpus
+        assert not board.hosts["gpu-a"].gpu_note
+        host.link_down = False
+        for _ in range(4):
+            await fake_clock.advance(1.0)
+        assert board.hosts["gpu-a"].gpus
+        task.cancel()
 
 
 async def test_a_df_that_hangs_does_not_stop_the_rest(fake_clock: FakeClock) -> None:

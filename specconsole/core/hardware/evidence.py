@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from specconsole.core.hardware.report import rate_text
 from specconsole.core.hardware.series import BUCKET_S
 from specconsole.core.views.host import GpuView, HostView
 
@@ -19,6 +20,8 @@ _IDLE_PCT = 1.0
 _BUSY_PCT = 95.0
 _NO_TRAFFIC_PCT = 1.0
 _APART_PCT = 60.0
+_READING_BYTES_S = 20e6
+"""Less is what any host reads at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,24 @@ def stall_evidence(host: HostView, launch_id: str, window_s: float = 60.0) -> tu
     """Facts about the GPUs that this launch's processes hold; () when they are not known, or work as they should."""
     gpus = [gpu for gpu in host.gpus if any(process.launch_id == launch_id for process in gpu.processes)]
     return gpu_evidence(gpus, window_s)
+
+
+def loading_text(host: HostView, path: str | None) -> str:
+    """Where the weights under `path` come from just now; "" when nothing is known.
+
+    `reads 2.1 GB/s from nvme0n1 (cold)`; without reads they come from the page cache (warm), or nothing moves.
+    """
+    disk = next((one for one in host.disks if one.path == path), None)
+    if disk is not None and disk.over_network:
+        received = host.network_rx_bytes_s
+        return "" if received is None else f"on a network file system; the host receives {rate_text(received)}"
+    name = disk.disk if disk is not None else None
+    reads = disk.read_bytes_s if disk is not None and disk.disk is not None else host.disk_read_bytes_s
+    if reads is None:
+        return ""
+    if reads >= _READING_BYTES_S:
+        return f"reads {rate_text(reads)} from {name or host.disk_name} (cold)"
+    return f"no reads from {name or host.disk_name}: warm in the page cache, or nothing moves"
 
 
 def gpu_evidence(gpus: Sequence[GpuView], window_s: float = 60.0) -> tuple[Evidence, ...]:

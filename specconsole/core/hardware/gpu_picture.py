@@ -104,11 +104,20 @@ class GpuPicture:
         owners = self._owners or Owners({})
         found: dict[str, list[Claim]] = {}
         for process in self._processes:
-            found.setdefault(process.gpu_uuid, []).append(claim(process, owners, launches))
+            found.setdefault(self._gpu_of(process.gpu_uuid), []).append(claim(process, owners, launches))
         return {
             uuid: tuple(sorted(claims, key=lambda one: -(one.process.used_bytes or 0)))
             for uuid, claims in found.items()
         }
+
+    def _gpu_of(self, uuid: str) -> str:
+        """The GPU that a MIG device is cut from; any other UUID as it is. On a host of one GPU all is its own."""
+        if uuid in self._tracks:
+            return uuid
+        if len(self._tracks) == 1:
+            return next(iter(self._tracks))
+        index = next((mig.gpu_index for mig in self._facts.mig_devices if mig.uuid == uuid), None)
+        return next((own for own, track in self._tracks.items() if track.sample.index == index), uuid)
 
     def views(
         self, now_s: float, launches: Collection[KnownLaunch] = (), uptime_s: float | None = None

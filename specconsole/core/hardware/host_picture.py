@@ -96,7 +96,7 @@ class HostPicture:
             "network_rx_bytes_s": shown.network_rx_bytes_s,
             "network_tx_bytes_s": shown.network_tx_bytes_s,
             "uptime_s": shown.uptime_s,
-            "hardware_notes": tuple(self._notes.values()),
+            "hardware_notes": (*((self.source_note,) if self.source_note else ()), *self._notes.values()),
         }
 
     def _disk_view(self, path: str, fs: Filesystem) -> DiskView:

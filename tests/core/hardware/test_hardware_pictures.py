@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specconsole.core.hardware.evidence import gpu_evidence, stall_evidence
+from specconsole.core.hardware.evidence import gpu_evidence, loading_text, stall_evidence
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuSample, GpuTick, MigDevice, NvlinkState, Topology
 from specconsole.core.hardware.gpu_owners import KnownLaunch, Owner, Owners
 from specconsole.core.hardware.gpu_picture import GpuPicture
@@ -17,7 +17,7 @@ from specconsole.core.hardware.kernel_log import GpuFault
 from specconsole.core.hardware.mounts import Filesystem, Mount
 from specconsole.core.hardware.nvidia_query import QueryStream
 from specconsole.core.hardware.pace import Pace, gpu_interval_s
-from specconsole.core.views.host import GpuProcessView, GpuView, HostView, ThrottleSpan
+from specconsole.core.views.host import DiskView, GpuProcessView, GpuView, HostView, ThrottleSpan
 
 DATA = Path(__file__).parents[2] / "data" / "nvidia"
 GIB = 1 << 30
@@ -83,6 +83,14 @@ def test_facts_and_faults_stand_with_their_gpu() -> None:
     assert first.mig_devices == ("0: 3g.71gb 14.0/69.0 GiB",)
     assert second.faults == ("Xid 79: the GPU has fallen off the bus, 3 min ago",)
     assert first.faults == ()
+
+
+def test_a_process_in_a_mig_device_stands_with_its_gpu() -> None:
+    picture = GpuPicture()
+    picture.saw_tick(GpuTick((sample(0, mig=True), sample(1))), 1.0)
+    picture.saw_facts(GpuFacts(mig_devices=(MigDevice(0, 0, 3, 0, "3g.71gb", "MIG-1", GIB, 69 * GIB),)))
+    picture.saw_processes([GpuProcess("MIG-1", 5, "a", GIB), GpuProcess("MIG-9", 6, "b", GIB)], Owners({}))
+    assert [len(view.processes) for view in picture.views(1.0)] == [1, 0]
 
 
 def test_the_largest_holder_comes_first_and_hidden_memory_is_said() -> None:
@@ -174,6 +182,18 @@ def test_evidence_is_of_the_launchs_own_gpus() -> None:
     assert stall_evidence(idle, "L1")[0].text == "0 % on the GPU for 60 s or more"
     waits = stall_evidence(replace(host, gpus=(*(gpu(i, 100.0, 0.0) for i in range(3)), gpu(3, 0.0, 0.0))), "L1")
     assert waits[0].text == "GPU 3 at 0 % while the others are at 100 to 100 % (they wait for it)"
+
+
+def test_where_weights_come_from() -> None:
+    nvme = DiskView("/data/m", "/data", 9, 1, 8, "nvme1n1", read_bytes_s=2.1e9)
+    nfs = DiskView("/nfs/m", "/nfs", 9, 1, 8, None, over_network=True)
+    host = HostView(
+        "gpu-a", "up", disks=(nvme, nfs), network_rx_bytes_s=1.2e9, disk_read_bytes_s=0.0, disk_name="all disks"
+    )
+    assert loading_text(host, "/data/m") == "reads 2.1 GB/s from nvme1n1 (cold)"
+    assert loading_text(host, "/nfs/m") == "on a network file system; the host receives 1.2 GB/s"
+    assert loading_text(host, None) == "no reads from all disks: warm in the page cache, or nothing moves"
+    assert loading_text(HostView("gpu-a", "up"), "/data/m") == ""
 
 
 def test_a_recorded_start_shows_why_zero_percent_is_no_verdict() -> None:
