@@ -17,7 +17,7 @@ from specconsole.errors import TransportError
 from specconsole.ports import ByteStream, Clock, Transport
 from specconsole.services.follower import Break, Chunk, Place
 
-_OVERLAP_BYTES = 512
+_OVERLAP_BYTES = 1024
 _SEARCH_BYTES = 32 * 1024 * 1024
 _QUIET_S = 1.5
 """A command that was started again has printed its past when it is silent for so long."""

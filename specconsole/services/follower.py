@@ -17,7 +17,8 @@ from specconsole.ports import FileStat, RemoteFile, Transport
 from specconsole.services.rotated import Trail, find_trail
 
 READ_BYTES = 1024 * 1024
-_OVERLAP_BYTES = 64
+_OVERLAP_BYTES = 1024
+"""A few lines: one line of a log may well stand at the same offset of another file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ class Sessions:
                     f"the host allows {self.in_use - 1} session channels and they are in use",
                     where=self.host, try_="raise MaxSessions in its sshd_config",
                 ) from None  # fmt: skip
+            except (asyncssh.DisconnectError, ConnectionError) as error:
+                raise lost(self.host, error) from None
 
     def closed(self) -> None:
         """One channel is gone."""

@@ -91,7 +91,7 @@ class Shell:
 
     async def _greet(self) -> None:
         mark = secrets.token_hex(16).encode()
-        self.process.stdin.write(
+        self._write(
             b"exec 3>&2 4>&1 9<&0 2>/dev/null; K() { :; }; s=-; t=-; command -v setsid >/dev/null && s=s; "
             b"command -v timeout >/dev/null && t=t; "
             b"printf '\\n%s %s\\n' " + mark + b" \"$s$t\"; printf '\\n%s\\n' " + mark + b" >&3\n"
@@ -117,7 +117,7 @@ class Shell:
         out, err = Collector(mark, limit), Collector(mark, limit)
         self.busy, self.group, self._missing, self._ending = True, None, False, False
         try:
-            self.process.stdin.write(self._line(mark, argv, stdin, timeout_s))
+            self._write(self._line(mark, argv, stdin, timeout_s))
             async with asyncio.TaskGroup() as group:
                 # Written while the answer is read: a long script would otherwise wait for a command that
                 # waits for somebody to read its output.
@@ -137,7 +137,13 @@ class Shell:
         """Kills the running command with its group, now or as soon as its group is known."""
         self._ending = True
         if self.busy and self.group is not None and not self._closed:
-            self.process.stdin.write(b"K %s%d\n" % (b"-" if self.has_setsid else b"", self.group))
+            self._write(b"K %s%d\n" % (b"-" if self.has_setsid else b"", self.group))
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self.process.stdin.write(data)
+        except (asyncssh.Error, OSError) as error:
+            self._error = error  # its outputs have ended as well, which is where this is reported
 
     async def _drain(self) -> None:
         try:

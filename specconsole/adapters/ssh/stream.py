@@ -74,8 +74,8 @@ async def open_stream(
         mark = secrets.token_hex(16).encode()
         greeting = Collector(mark, _CHATTER_BYTES)
         # In braces: a shell reads its script from descriptor 0, and must have all of it before that is redirected.
-        process.stdin.write(_START + mark + b"; exec 4<&-; exec " + words(argv) + b" 2>&1; }\n")
         try:
+            process.stdin.write(_START + mark + b"; exec 4<&-; exec " + words(argv) + b" 2>&1; }\n")
             async with asyncio.timeout(GREETING_S):
                 while (data := await process.stdout.read(65536)) and not greeting.feed(data):
                     pass
