@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.widgets import Input
 
 from specconsole.core.views.question import Question
 from specconsole.services.commands import LaunchOrder
@@ -206,6 +208,14 @@ class ConsoleApp(App[None]):
     def _write_terminal(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys typed ahead. Textual gives a key to what had the focus when it came; a field that got the focus since
+        takes its own keys, so a letter that bubbles up to here while a field is in focus was meant for that field."""
+        field = self.focused
+        if isinstance(field, Input) and event.is_printable and event.character:
+            event.prevent_default()
+            field.insert_text_at_cursor(event.character)
 
     # Palette
 

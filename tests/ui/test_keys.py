@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from specconsole.errors import BadInputError, RefusedError
 from specconsole.services.commands import AttachOrder, FoundServer, LaunchOrder, StopPlan
@@ -376,3 +377,15 @@ def test_keys_are_remapped_and_faults_named(tmp_path: Path) -> None:
             read_keymap(path)
         assert word in str(caught.value)
         assert str(path) in str(caught.value)
+
+
+async def test_what_is_typed_right_behind_the_slash_is_searched() -> None:
+    """Keys that arrive in one burst, as from fast fingers or a slow link: none is lost, none is read as a command."""
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.screen_of_all.log_pane.session is not None)
+        for key, character in (("slash", "/"), ("D", "D"), ("e", "e"), ("K", "K")):
+            app.post_message(events.Key(key, character))
+        await until(lambda: app.screen_of_all.log_pane.search_line._input.value == "DeK")
+        await pilot.pause()
+        assert app.screen is app.screen_of_all

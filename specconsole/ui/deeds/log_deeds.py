@@ -66,7 +66,7 @@ async def wrap(screen: ConsoleScreen) -> None:
 async def find(screen: ConsoleScreen) -> None:
     if screen.pane != "log":
         screen.show_pane("log")
-    await screen.log_pane.search_line.open()
+    screen.log_pane.search_line.open()
 
 
 async def next_match(screen: ConsoleScreen) -> None:

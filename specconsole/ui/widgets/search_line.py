@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Input
 
 from specconsole.ui.formatters import count, row, styled
 from specconsole.ui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from textual.timer import Timer
-    from textual.widgets import Input
 
     from specconsole.ui.widgets.log_pane import LogPane
 
@@ -47,29 +47,25 @@ class SearchLine(Horizontal):
         self._led = False
         self._timer: Timer | None = None
         self._count = SearchCount(self)
-        self._input: Input | None = None
+        self._input = Input(placeholder="find in the log", id="search-input", compact=True, select_on_focus=True)
         self._opened = False
 
     def compose(self) -> ComposeResult:
+        yield self._input
         yield self._count
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Shows the line with the last search in it."""
         session = self.pane.session
         if session is None:
             return
-        if self._input is None:
-            # Made on first use: the window's first paint need not pay for it.
-            from textual.widgets import Input
-
-            self._input = Input(placeholder="find in the log", id="search-input", compact=True, select_on_focus=True)
-            await self.mount(self._input, before=0)
         self._from_line = session.top_line
         self.display = True
         self._opened = True
         self.problem = ""
         self._input.value = session.search.text if session.search is not None else ""
-        self._input.focus()
+        # At once, not with the next message: what is typed right behind the slash belongs here.
+        self.screen.set_focus(self._input)
         self.update_count()
 
     def on_mount(self) -> None:
@@ -81,8 +77,8 @@ class SearchLine(Horizontal):
             return
         self._opened = False
         self.display = False
-        if self._input is not None and self._input.has_focus:
-            self.pane.view.focus()
+        if self._input.has_focus:
+            self.screen.set_focus(self.pane.view)
 
     def on_input_changed(self, event: Widget) -> None:
         if not self._opened:
@@ -94,7 +90,7 @@ class SearchLine(Horizontal):
     def search(self) -> None:
         """Begins the search for what stands in the line."""
         session = self.pane.session
-        if session is None or self._input is None:
+        if session is None:
             return
         current = session.search
         if current is not None and (current.text, current.regex) == (self._input.value, self.regex):
