@@ -40,8 +40,7 @@ class ProcessLauncher:
     async def preflight(self, spec: LaunchSpec) -> tuple[checks.Finding, ...]:
         findings: list[checks.Finding] = []
         if spec.port is not None:
-            holders = await self._port_holders(spec.port)
-            findings.append(checks.judge_port(spec.port, holders.free, await self._names(holders)))
+            findings.append(await self._check_port(spec, spec.port))
         findings += await self._check_binary(spec)
         needed = None
         named = [(name, path) for name, path in (("model", spec.model), ("draft", spec.draft_model)) if path]
@@ -59,9 +58,10 @@ class ProcessLauncher:
 
     async def free_port(self) -> int:
         # Below the usual ephemeral range (32768-60999, ip_local_port_range): no outgoing connection takes it first.
+        promised = {record.spec.port for record in await self.discover() if record.alive and record.spec is not None}
         for _ in range(20):
             port = 20000 + random_tokens.randbelow(12000)
-            if (await self._port_holders(port)).free:
+            if port not in promised and (await self._port_holders(port)).free:
                 return port
         raise RefusedError("no free port was found", where=self.host, try_="--set port=N")
 
@@ -73,8 +73,7 @@ class ProcessLauncher:
                     f"{lock.describe()} is starting a server on port {spec.port}", where=self.host, try_="another port"
                 )
             if spec.port is not None:
-                holders = await self._port_holders(spec.port)
-                finding = checks.judge_port(spec.port, holders.free, await self._names(holders))
+                finding = await self._check_port(spec, spec.port)
                 if finding.severity == "stop":
                     raise RefusedError(finding.text, where=self.host, try_=finding.try_)
             done = await self._transport.run_sh(start_script(spec, secrets), timeout_s=60)
@@ -148,6 +147,14 @@ class ProcessLauncher:
         if record is None:
             raise NotFoundError(f"no launch {launch_id}", where=self.host, try_="specconsole status")
         return record
+
+    async def _check_port(self, spec: LaunchSpec, port: int) -> checks.Finding:
+        # A server that loads for minutes holds its port only at the end: the folders know whom it is promised to.
+        for record in await self.discover():
+            if record.alive and record.spec is not None and record.spec.port == port:
+                return checks.judge_promise(port, record.spec.profile, record.launch_id, record.spec.owner)
+        holders = await self._port_holders(port)
+        return checks.judge_port(port, holders.free, await self._names(holders))
 
     async def _check_binary(self, spec: LaunchSpec) -> list[checks.Finding]:
         args = [spec.argv[0], spec.environment or "", spec.working_dir or "", spec.env.get("PATH", "")]

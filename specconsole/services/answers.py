@@ -24,7 +24,6 @@ Prove = Literal["nothing", "owner", "request"]
 _TOKENS = 16
 _COMPLETION_TIMEOUT_S = 120.0
 """The first request of a server may compile kernels."""
-_ANY_ADDRESS = ("", "0.0.0.0", "::", "[::]", "*")  # noqa: S104 - compared with, never bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Answers:
         spec = record.spec
         if spec is None or spec.port is None:
             return Asked("not-asked", "its port is not known")
-        host = "127.0.0.1" if spec.bind in _ANY_ADDRESS else spec.bind
+        host = spec.reach_address
         path = spec.health_path or self._api.health_path(version)
         limit = timeout_s(costs=self.costs, configured_s=spec.health_timeout_s)
         try:

@@ -66,7 +66,7 @@ class LaunchCommands:
         if tools.memory is not None:
             await tools.memory.keep(record.folder, memory)
         told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
-        self._sup.watch(tools, record, secrets.values())
+        self._sup.watch(tools, record, secrets)
         return spec.launch_id
 
     async def preflight(self, order: LaunchOrder) -> tuple[Finding, ...]:
@@ -101,16 +101,16 @@ class LaunchCommands:
             owner=view.owner if view is not None else "",
             ours=view.ours if view is not None else False,
             processes=tuple(str(one) for one in processes),
-            running_requests=await self._running_requests(tools, watch),
+            running_requests=await self._running_requests(watch),
             running_benches=view.running_benches if view is not None else 0,
         )
 
-    async def _running_requests(self, tools: HostTools, watch: LaunchWatch) -> int | None:
+    async def _running_requests(self, watch: LaunchWatch) -> int | None:
         spec = watch.record.spec
         if spec is None or spec.port is None or watch.state not in ("answers", "not-answering", "stalled"):
             return None
         api = self._parts.apis.get(spec.engine)
-        return None if api is None else await api.running_requests(tools.http, "127.0.0.1", spec.port)
+        return None if api is None else await api.running_requests(watch.http, "127.0.0.1", spec.port)
 
     async def stop(self, launch_id: str, told: Told = _quiet) -> None:
         """Stops and verifies. Raises SpecconsoleError when something of it survived."""
@@ -136,7 +136,7 @@ class LaunchCommands:
             by=self._parts.us.owner,
             at_s=self._parts.clock.wall_s(),
             grace_s=limit,
-            drop_requests=self._dropper(tools, watch),
+            drop_requests=self._dropper(watch),
         )
         last: StopEvent | None = None
         try:
@@ -153,7 +153,7 @@ class LaunchCommands:
         assert last is not None
         return last
 
-    def _dropper(self, tools: HostTools, watch: LaunchWatch) -> Callable[[], Awaitable[str]] | None:
+    def _dropper(self, watch: LaunchWatch) -> Callable[[], Awaitable[str]] | None:
         spec = watch.record.spec
         if spec is None or spec.port is None or watch.state not in ("answers", "not-answering", "stalled"):
             return None
@@ -161,7 +161,7 @@ class LaunchCommands:
         if api is None:
             return None
         port = spec.port
-        return lambda: api.drop_requests(tools.http, "127.0.0.1", port)
+        return lambda: api.drop_requests(watch.http, "127.0.0.1", port)
 
     async def forget(self, launch_id: str) -> None:
         """Drops an ended launch from the list."""

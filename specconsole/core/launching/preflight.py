@@ -63,6 +63,16 @@ def judge_port(port: int, free: bool, holders: Sequence[str]) -> Finding:
     return Finding("port", "stop", f"port {port} is held by {who}", "another port (--set port=0 picks a free one)")
 
 
+def judge_promise(port: int, profile: str, launch_id: str, owner: str) -> Finding:
+    """A launch that runs was given this port, whether it listens yet or not."""
+    return Finding(
+        "port",
+        "stop",
+        f"port {port} belongs to {profile} (launch {launch_id}, started by {owner or 'somebody unknown'})",
+        f"another port (--set port=0 picks a free one), or specconsole stop {launch_id}",
+    )
+
+
 def judge_binary(answer: str, name: str, environment: str | None, working_dir: str | None) -> Finding:
     """`answer` is what `probes.BINARY` printed."""
     if answer.startswith("found "):

@@ -14,6 +14,7 @@ from typing import Any
 from specconsole.errors import BadInputError
 
 SCHEMA = 1
+_ANY_ADDRESS = ("", "0.0.0.0", "::", "[::]", "*")  # noqa: S104 - compared with, never bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ class LaunchSpec:
     """Where an adopted server logs; "" for the launch folder's own log."""
     log_command: tuple[str, ...] = ()
     """What prints an adopted server's log where there is no file."""
+
+    @property
+    def reach_address(self) -> str:
+        """Where the server is reached from its own host."""
+        return "127.0.0.1" if self.bind in _ANY_ADDRESS else self.bind
 
     @property
     def secret_names(self) -> tuple[str, ...]:
