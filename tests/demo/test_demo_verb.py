@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from specconsole.adapters.toml_files import ProfileFiles
+from specconsole.assets import shipped_folder
 from specconsole.cli.verbs import demo
 from specconsole.errors import BadInputError, SpecconsoleError
 from tests.support.waiting import all_pids, environ_of, wait_until
@@ -115,3 +117,14 @@ def test_bad_arguments_are_one_clear_line() -> None:
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "read-only" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["demo", "demo-baseline"])
+def test_the_shipped_profiles_find_the_models_that_are_written(name: str) -> None:
+    profile = ProfileFiles([shipped_folder("profiles")]).read(name)
+    folder = demo.write_demo_models()
+    paths = [profile.model, *([profile.draft_model] if name == "demo" else [])]
+    assert all(
+        path and Path(path).expanduser().parent == folder and Path(path).expanduser().is_file() for path in paths
+    )
+    assert (profile.draft_model is None) == (name == "demo-baseline")
