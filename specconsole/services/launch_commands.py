@@ -110,7 +110,7 @@ class LaunchCommands:
         if spec is None or spec.port is None or watch.state not in ("answers", "not-answering", "stalled"):
             return None
         api = self._parts.apis.get(spec.engine)
-        return None if api is None else await api.running_requests(watch.http, "127.0.0.1", spec.port)
+        return None if api is None else await api.running_requests(watch.http, spec.reach_address, spec.port)
 
     async def stop(self, launch_id: str, told: Told = _quiet) -> None:
         """Stops and verifies. Raises SpecconsoleError when something of it survived."""
@@ -160,8 +160,8 @@ class LaunchCommands:
         api = self._parts.apis.get(spec.engine)
         if api is None:
             return None
-        port = spec.port
-        return lambda: api.drop_requests(watch.http, "127.0.0.1", port)
+        port, address = spec.port, spec.reach_address
+        return lambda: api.drop_requests(watch.http, address, port)
 
     async def forget(self, launch_id: str) -> None:
         """Drops an ended launch from the list."""
