@@ -12,8 +12,10 @@ import argparse
 import importlib
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 from specconsole import __version__
@@ -31,6 +33,19 @@ def load_verb(name: str) -> ModuleType:
     return importlib.import_module(f"{verbs.__name__}.{name.replace('-', '_')}")
 
 
+_HELP = re.compile(r'^HELP = "([^"\\]*)"$', re.MULTILINE)
+
+
+def help_line(name: str) -> str:
+    """A verb's `HELP`, read from its source without importing it; imported where it is no plain string."""
+    source = Path(verbs.__path__[0], f"{name.replace('-', '_')}.py")
+    try:
+        found = _HELP.search(source.read_text("utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found is not None else str(load_verb(name).HELP)
+
+
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     """A parser that knows all verbs by name, and only the one that `argv` names by its arguments."""
     parser = argparse.ArgumentParser(
@@ -43,8 +58,9 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     names = verb_names()
     sub = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
     for name in names:
-        if wanted in names and name != wanted:
-            sub.add_parser(name, add_help=False)
+        if name != wanted:
+            # Only named: what every verb imports would make `--help` three times as long.
+            sub.add_parser(name, help=help_line(name), add_help=False)
             continue
         module = load_verb(name)
         child = sub.add_parser(name, help=module.HELP, description=module.HELP)
