@@ -5,6 +5,7 @@ What it says is marked `basis: tail`; it is dropped as soon as the whole reading
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from specconsole.core.launching.masking import Masker
@@ -59,7 +60,8 @@ class TailGlimpse:
             self._at = found.size_bytes - _TAIL_BYTES
             data = await self._file.read_at(self._at, _TAIL_BYTES)
             self._at += len(data)
-            self.reader = Reader(engine=self._engine, basis="tail")
+            # In a thread: dialects are found by listing a folder.
+            self.reader = await asyncio.to_thread(lambda: Reader(engine=self._engine, basis="tail"))
             # The first line is cut somewhere in its middle.
             self.reader.feed(self._masker.feed(data[data.find(b"\n") + 1 :]))
             return
