@@ -250,6 +250,7 @@ async def open_supervisor(
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_desk import HostDesk
     from specconsole.services.host_questions import BoardAsker
+    from specconsole.services.spool_room import make_room
     from specconsole.services.supervisor import Parts, Supervisor
 
     def read_disk() -> tuple[Path, ProfileFiles, WhoWeAre, HostsFiles, list[str]]:
@@ -257,6 +258,7 @@ async def open_supervisor(
         importlib.import_module("specconsole.adapters.http")
         importlib.import_module("specconsole.adapters.process_launcher")
         folder = state_folder()
+        make_room(folder / "spool")
         return folder, profile_files(), who_we_are(folder), hosts_files(), ssh_aliases()
 
     folder, files, us, hosts_known, aliases = await asyncio.to_thread(read_disk)
