@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from specconsole.core.hardware.gpu import GpuFacts, GpuProcess, GpuTick
 from specconsole.core.hardware.host import HostCounters
 from specconsole.core.hardware.mounts import Mount
+from specconsole.core.launching.effective import Account, Effective, Said
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.spec import LaunchSpec
@@ -288,6 +289,9 @@ class HttpClient(Protocol):
     async def post_json(self, host: str, port: int, path: str, body: object, *, timeout_s: float) -> HttpAnswer:
         """As `get`."""
 
+    def with_key(self, key: str) -> HttpClient:
+        """The same client, which sends `key` as a bearer token with every request. Closed with this one."""
+
     async def aclose(self) -> None: ...
 
 
@@ -295,6 +299,8 @@ class ServerApi(Protocol):
     """How one engine is asked. The same for every launch of it; what varies comes in as arguments."""
 
     engine: str
+    account_words: tuple[str, ...]
+    """Lines of the log with one of these go into `Said.lines`."""
 
     def health_path(self, version: str | None) -> str:
         """The endpoint that tells least expensively whether it answers."""
@@ -312,6 +318,13 @@ class ServerApi(Protocol):
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
         """Requests that it works on now; None when it doesn't say."""
+
+    async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
+        """How it runs by its own account: its log, and what its endpoints say where `http` may be asked. Never raises
+        for an endpoint that is not there or does not answer. Secrets are masked."""
+
+    def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
+        """What became of what was asked."""
 
 
 class GpuProbe(Protocol):

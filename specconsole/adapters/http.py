@@ -124,6 +124,7 @@ class HostHttp:
 
     def __init__(self, transport: Transport, *, headers: dict[str, str] | None = None) -> None:
         self._host = transport.host
+        self._bearer = ""
         self._client = httpx.AsyncClient(
             transport=HostTransport(transport), trust_env=False, headers=headers, timeout=httpx.Timeout(None)
         )
@@ -134,6 +135,11 @@ class HostHttp:
     async def post_json(self, host: str, port: int, path: str, body: object, *, timeout_s: float) -> HttpAnswer:
         return await self._ask("POST", host, port, path, json.dumps(body).encode(), timeout_s)
 
+    def with_key(self, key: str) -> HostHttp:
+        other = HostHttp.__new__(HostHttp)
+        other._host, other._client, other._bearer = self._host, self._client, key
+        return other
+
     async def aclose(self) -> None:
         await self._client.aclose()
 
@@ -142,6 +148,8 @@ class HostHttp:
     ) -> HttpAnswer:
         url = httpx.URL(scheme="http", host=host, port=port, path=path)
         headers = {"Content-Type": "application/json"} if body is not None else {}
+        if self._bearer:
+            headers["Authorization"] = f"Bearer {self._bearer}"
         where = f"{self._host}: http://{host}:{port}{path}"
         try:
             async with (

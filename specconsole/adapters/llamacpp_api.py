@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from specconsole.adapters.server_api import complete_openai, metric
+from collections.abc import Mapping
+from typing import Any
+
+from specconsole.adapters.server_api import complete_openai, metric, try_json
+from specconsole.core.engines.llamacpp import effective
+from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
 
@@ -11,6 +16,7 @@ class LlamacppApi:
     """`/health` is 503 while the model loads and 200 after; it costs nothing."""
 
     engine = "llamacpp"
+    account_words = effective.VOCABULARY.log_words
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -34,3 +40,15 @@ class LlamacppApi:
         processing = metric(text, "llamacpp:requests_processing")
         deferred = metric(text, "llamacpp:requests_deferred")
         return None if processing is None else int(processing + (deferred or 0))
+
+    async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
+        props = await try_json(http, host, port, "/props")
+        slots = await try_json(http, host, port, "/slots")
+        return effective.from_said(
+            said,
+            props if isinstance(props, dict) else None,
+            slots if isinstance(slots, list) and all(isinstance(slot, dict) for slot in slots) else None,
+        )
+
+    def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
+        return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)

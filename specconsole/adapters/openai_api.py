@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from specconsole.adapters.server_api import complete_openai
+from specconsole.core.launching.effective import Account, Effective, Said, Vocabulary, judge
 from specconsole.ports import HttpClient
 
 
@@ -10,6 +14,7 @@ class OpenaiApi:
     """Nothing is known of it but the common endpoints."""
 
     engine = "other"
+    account_words: tuple[str, ...] = ()
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -23,3 +28,9 @@ class OpenaiApi:
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
         return None
+
+    async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
+        return Effective(settings=dict(said.args), build={"version": said.version} if said.version else {})
+
+    def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
+        return judge(asked, found, Vocabulary((), {}, (), complete=False), drafts=drafts, build=build)

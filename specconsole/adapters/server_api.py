@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specconsole.errors import BadInputError
+from specconsole.errors import BadInputError, SpecconsoleError
 from specconsole.ports import HttpAnswer, HttpClient
 
 PROBE_TOKENS = 16
@@ -53,6 +53,27 @@ async def complete_openai(http: HttpClient, host: str, port: int, prompt: str, *
     if not isinstance(tokens, int):
         raise BadInputError("/v1/completions: `usage` is no number")
     return tokens
+
+
+async def try_json(http: HttpClient | None, host: str, port: int, path: str, *, timeout_s: float = 5.0) -> Any:
+    """The body of a 200 as JSON; None for anything else: an account is as long as what could be learned."""
+    if http is None:
+        return None
+    try:
+        return parse_json(await http.get(host, port, path, timeout_s=timeout_s), path)
+    except (SpecconsoleError, TimeoutError):
+        return None
+
+
+async def try_text(http: HttpClient | None, host: str, port: int, path: str, *, timeout_s: float = 5.0) -> str | None:
+    """The same for plain text."""
+    if http is None:
+        return None
+    try:
+        answer = await http.get(host, port, path, timeout_s=timeout_s)
+    except (SpecconsoleError, TimeoutError):
+        return None
+    return answer.body.decode("utf-8", "replace") if answer.status == 200 else None
 
 
 def metric(text: str, name: str) -> float | None:

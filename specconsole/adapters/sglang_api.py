@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from specconsole.adapters.server_api import complete_openai, metric
+from collections.abc import Mapping
+from typing import Any
+
+from specconsole.adapters.server_api import complete_openai, metric, try_json
+from specconsole.core.engines.sglang import effective
+from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
 
@@ -11,6 +16,7 @@ class SglangApi:
     """`/health` generates a token and takes a second; 503 from HTTP up to the end of the warm-up."""
 
     engine = "sglang"
+    account_words = effective.VOCABULARY.log_words
     probe_costs = True
 
     def health_path(self, version: str | None) -> str:
@@ -41,3 +47,11 @@ class SglangApi:
         running = metric(text, "sglang:num_running_reqs")
         queued = metric(text, "sglang:num_queue_reqs")
         return None if running is None else int(running + (queued or 0))
+
+    async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
+        # Goes through the scheduler, and so blocks when that hangs. `/get_server_info` before 0.5.6.
+        info = await try_json(http, host, port, "/server_info") or await try_json(http, host, port, "/get_server_info")
+        return effective.from_said(said, info if isinstance(info, dict) else None)
+
+    def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
+        return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)

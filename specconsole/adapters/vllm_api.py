@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from specconsole.adapters.server_api import complete_openai, metric
+from collections.abc import Mapping
+from typing import Any
+
+from specconsole.adapters.server_api import complete_openai, metric, try_json, try_text
+from specconsole.core.engines.vllm import effective
+from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
 
@@ -11,6 +16,7 @@ class VllmApi:
     """Refused for the whole start; `/health` is 200 without generating, also when the engine hangs."""
 
     engine = "vllm"
+    account_words = effective.VOCABULARY.log_words
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -34,3 +40,23 @@ class VllmApi:
         running = metric(text, "vllm:num_requests_running")
         waiting = metric(text, "vllm:num_requests_waiting")
         return None if running is None else int(running + (waiting or 0))
+
+    async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
+        version = await try_json(http, host, port, "/version")
+        models = await try_json(http, host, port, "/v1/models")
+        page = await try_text(http, host, port, "/metrics")
+        try:
+            length = models["data"][0]["max_model_len"]
+        except (KeyError, IndexError, TypeError):
+            length = None
+        # The counters are there only where a drafter was built, and the page only with statistics on.
+        known = page is not None and "vllm:" in page
+        return effective.from_said(
+            said,
+            version=version.get("version") if isinstance(version, dict) else None,
+            model_len=length if isinstance(length, int) else None,
+            spec_counters_there=metric(page or "", "vllm:spec_decode_num_drafts_total") is not None if known else None,
+        )
+
+    def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
+        return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)

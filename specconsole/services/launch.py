@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -18,7 +19,8 @@ from specconsole.core.launching.stopping import StopEvent, describe_exit
 from specconsole.core.reading.model import Phase, Reading
 from specconsole.core.views.launch import LaunchState
 from specconsole.errors import SpecconsoleError, TransportError
-from specconsole.ports import Clock, Launcher
+from specconsole.ports import Clock, HttpClient, Launcher
+from specconsole.services.account_watch import AccountWatch
 from specconsole.services.answer_watch import AnswerWatch, Situation
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board, FactKind
@@ -52,6 +54,8 @@ class LaunchWatch:
         clock: Clock,
         us: WhoWeAre,
         on_answered: Answered,
+        account: AccountWatch,
+        http: HttpClient,
     ) -> None:
         self.record = record
         self._observed_at_s = clock.monotonic_s()
@@ -61,6 +65,8 @@ class LaunchWatch:
         self._clock = clock
         self._us = us
         self._on_answered = on_answered
+        self.account = account
+        self.http = http
         self.state: LaunchState = "preparing" if record.alive else "unknown"
         self._asker = AnswerWatch(answers, clock, self._situation, self._asked)
         self._trouble = ""
@@ -118,12 +124,14 @@ class LaunchWatch:
                     group.create_task(self._follow(), name=f"follow {self.launch_id}"),
                     group.create_task(self._watch_process(), name=f"process {self.launch_id}"),
                     group.create_task(self._asker.run(), name=f"ask {self.launch_id}"),
+                    group.create_task(self._learn_account(), name=f"account {self.launch_id}"),
                 ]
                 await self._over.wait()
                 for task in tasks:
                     task.cancel()
             await self._finish()
         finally:
+            self.account.give_up()
             for event in (self._caught_up, self._asker.asked_once, self._done):
                 event.set()
             await asyncio.shield(self.intake.close())
@@ -161,6 +169,7 @@ class LaunchWatch:
                 self._tell("phase-changed", f"{reading.phase}{part}")
             self._phase = reading.phase
         if not over:
+            self.account.note_phase(reading.phase)
             if reading.phase in _LOADING:
                 await self._fact("phase-loading")
             if reading.stalled is not None:
@@ -247,8 +256,14 @@ class LaunchWatch:
     async def _asked(self, fact: FactName | None) -> None:
         if fact == "answered":
             await self._note_first_answer()
+            self.account.begin()
         if fact is not None:
             await self._fact(fact)
+        self.publish()
+
+    async def _learn_account(self) -> None:
+        for note in await self.account.learn(self.record, self._reading, self.intake.spool):
+            self._tell("note", note)
         self.publish()
 
     async def _note_first_answer(self) -> None:
@@ -256,14 +271,9 @@ class LaunchWatch:
         # A server that answers at our first question may have done so for hours.
         if self._answered_after_s is None and age_s is not None and (self._asker.saw_silence or age_s < _FRESH_S):
             self._answered_after_s = age_s
-            await self._mark_answered(age_s)
-
-    async def _mark_answered(self, after_s: float) -> None:
-        try:
-            await self._launcher.mark_answered(self.launch_id, after_s)
-        except (SpecconsoleError, TimeoutError):
             # Only a convenience for other consoles; our own history has it.
-            return
+            with suppress(SpecconsoleError, TimeoutError):
+                await self._launcher.mark_answered(self.launch_id, age_s)
 
     def _age_now_s(self) -> float | None:
         if self.record.age_s is None:
@@ -352,6 +362,7 @@ class LaunchWatch:
                 await self.intake.save()
             except (SpecconsoleError, TimeoutError):
                 self.intake.final = False
+        await self.account.recall(self.record)
         await self._publish_reading()
 
     def trouble(self, text: str) -> None:
@@ -384,5 +395,6 @@ class LaunchWatch:
             running_benches=before.running_benches if before is not None else 0,
             history_note=history_note(self.last_start_s),
             last_start_s=self.last_start_s,
+            account=self.account.found,
         )
         self._board.publish_launch(view if before is None else keep_time(before, view))

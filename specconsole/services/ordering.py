@@ -6,16 +6,17 @@ import os
 import secrets as random_tokens
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from specconsole import __version__
-from specconsole.core.launching.command import build_spec, override
+from specconsole.core.launching.command import build_spec, override, profile_of
 from specconsole.core.launching.preflight import Finding, stops
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
-from specconsole.errors import BadInputError, RefusedError
+from specconsole.errors import BadInputError, RefusedError, SpecconsoleError
 from specconsole.ports import Launcher
 from specconsole.services.launch_view import WhoWeAre
 
@@ -45,6 +46,19 @@ def secret_values(profile: Profile) -> dict[str, str]:
                 reason = error.strerror if isinstance(error, OSError) else "is not text"
                 raise BadInputError(f"the secret {name} can't be read: {reason}", where=where) from None
         found[name] = value
+    return found
+
+
+def secrets_at_hand(specs: Iterable[LaunchSpec]) -> dict[str, dict[str, str]]:
+    """By launch id: the secrets of launches whose values this console can find where they came from."""
+    found: dict[str, dict[str, str]] = {}
+    for spec in specs:
+        for name, place in spec.secret_places.items():
+            try:
+                one = secret_values(replace(profile_of(spec), secrets={name: place}))
+            except SpecconsoleError:
+                continue  # another person's, or another machine's
+            found.setdefault(spec.launch_id, {}).update(one)
     return found
 
 

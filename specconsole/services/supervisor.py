@@ -15,16 +15,20 @@ from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.profile import Profile
+from specconsole.core.launching.server_key import server_key
 from specconsole.core.records import Store
 from specconsole.core.views.launch import LaunchView
 from specconsole.errors import NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import Clock, HttpClient, Launcher, ServerApi, Transport
+from specconsole.services.account_watch import AccountWatch
+from specconsole.services.accounts import Accounts
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board
 from specconsole.services.gpu_memory import MemoryKeeper
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.launch_view import WhoWeAre
 from specconsole.services.log_intake import LogIntake
+from specconsole.services.ordering import secrets_at_hand
 from specconsole.services.recorder import Recorder
 
 _DISCOVER_S = 3.0
@@ -82,7 +86,6 @@ class Supervisor:
         self._known: dict[str, set[str]] = {}
         """Folders that were looked at, by host."""
         self._looping: set[str] = set()
-        self._secrets: dict[str, tuple[str, ...]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._discovered: dict[str, asyncio.Event] = {}
@@ -210,21 +213,24 @@ class Supervisor:
         found = {record.launch_id: record for record in records}
         for watch in now:
             watch.report(found.get(watch.launch_id))
-        self._begin(tools, [found[one] for one in new if one in found])
+        await self._begin(tools, [found[one] for one in new if one in found])
         known.update(new)
         await self._recorder.index(tools.name, [found[one] for one in new if one in found])
 
-    def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
+    async def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
         running = [record for record in records if record.alive or not record.exited]
         ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
+        specs = [record.spec for record in (*running, *ended) if record.spec is not None and record.spec.secret_places]
+        secrets = await asyncio.to_thread(secrets_at_hand, specs) if specs else {}
         for record in (*running, *ended):
             if record.launch_id not in self.watches and record.launch_id not in self._forgotten:
-                self.watch(tools, record)
+                self.watch(tools, record, secrets.get(record.launch_id, {}))
 
     # ---------------------------------------------------------------- launches
 
-    def watch(self, tools: HostTools, record: LaunchRecord, secrets: Iterable[str] = ()) -> LaunchWatch:
-        """Begins to watch a launch; a second call for the same one gives the first watch."""
+    def watch(self, tools: HostTools, record: LaunchRecord, secrets: Mapping[str, str] | None = None) -> LaunchWatch:
+        """Begins to watch a launch; a second call for the same one gives the first watch. `secrets`: those whose values
+        are known here, masked in its log; the server's key among them goes with every request."""
         known = self.watches.get(record.launch_id)
         if known is not None:
             return known
@@ -236,19 +242,24 @@ class Supervisor:
             self.parts.state_folder / "spool" / _folder_name(tools.name) / record.launch_id,
             self.parts.clock,
             engine=engine,
-            secrets=secrets,
+            secrets=(secrets or {}).values(),
             log_command=spec.log_command if spec is not None else (),
         )
         api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
+        key = server_key(secrets or {})
+        http = tools.http.with_key(key) if key else tools.http
+        adopted = spec is not None and spec.adopted
         watch = LaunchWatch(
             record,
             tools.launcher,
             intake,
-            Answers(tools.launcher, tools.http, api),
+            Answers(tools.launcher, http, api),
             self.board,
             self.parts.clock,
             self.parts.us,
             partial(self._answered, tools.memory),
+            AccountWatch(Accounts(tools.transport, self.parts.store, self.parts.clock), api, http, adopted=adopted),
+            http,
         )
         self.watches[record.launch_id] = watch
         watch.publish()

@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
+    from specconsole.cli.account_text import account_lines
     from specconsole.cli.launch_text import launch_json
     from specconsole.wiring import open_supervisor
 
@@ -55,12 +56,17 @@ async def _status(args: argparse.Namespace) -> int:
         )
         for launch_id in chosen:
             await console.supervisor.watches[launch_id].settled()
+            if args.launch:
+                await console.supervisor.watches[launch_id].account.settled()
         views = [console.board.launches[launch_id] for launch_id in sorted(chosen)]
     if args.json:
         print(json.dumps([launch_json(view) for view in views]))
     else:
         for line in _table(views):
             print(line)
+        for view in views if args.launch else []:
+            for line in account_lines(view.account):
+                print(f"  {line}")
         if not views:
             print("no launch runs here" if not args.all else "no launches here")
     if args.launch and not any(view.state == "answers" for view in views):

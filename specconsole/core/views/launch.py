@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from specconsole.core.launching.effective import Account
 from specconsole.core.reading.model import Reading
 
 LaunchState = Literal[
@@ -60,5 +61,7 @@ class LaunchView:
     running_benches: int = 0
     history_note: str = ""
     """`last: 8:30`, or "" without history."""
+    account: Account | None = None
+    """How it really runs, by its own account, beside what was asked; None before it answers."""
     last_start_s: float | None = None
     """How long the last start of this kind took until it answered."""

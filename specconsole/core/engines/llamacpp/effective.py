@@ -7,9 +7,23 @@ without it. `speculative.types` in /props says `none` even while a draft runs, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from specconsole.core.launching.effective import Effective, Speculation, whole
+from specconsole.core.launching.effective import Effective, Said, Speculation, Vocabulary, whole
+
+VOCABULARY = Vocabulary(
+    log_words=("n_ctx_slot", "draft vocabs are not compatible", "failed to initialize speculative decoding"),
+    aliases={
+        "c": ("ctx_size",),
+        "np": ("parallel",),
+        "n_parallel": ("parallel",),
+        "m": ("model",),
+        "a": ("alias",),
+    },
+    worth_telling=("parallel", "ctx_size"),
+    complete=False,
+)
 
 
 def read_effective(
@@ -57,3 +71,13 @@ def read_effective(
         build={"version": str(props["build_info"])} if props.get("build_info") else {},
         sources=tuple(name for name, there in (("/props", bool(props)), ("/slots", bool(slots))) if there),
     )
+
+
+def from_said(said: Said, props: Mapping[str, Any] | None, slots: Sequence[Mapping[str, Any]] | None) -> Effective:
+    """The same from what is known of a launch and the two endpoints."""
+    plain = {name.lstrip("-").replace("-", "_"): value for name, value in said.asked.items()}
+    found = read_effective(args=plain, props=props, slots=slots, draft_model=said.draft_model)
+    refused = any("not compatible" in line or "failed to initialize speculative" in line for line in said.lines)
+    if found.speculation.on is None and refused:
+        return replace(found, speculation=Speculation(False, source="log"))
+    return found
