@@ -111,6 +111,8 @@ class Window:
     spans_idle: bool | None = None
     """True where the line counts idle time before it in its rate (SGLang's first decode line after idling).
     None: let the reducer find out from what came before."""
+    empty: bool = False
+    """True where nothing was held in the KV cache: such a line, behind health probes alone, is theirs."""
     opens: bool = True
     """False for a line that adds to the interval that the line before it opened (vLLM's SpecDecoding line)."""
 
@@ -130,6 +132,9 @@ class Prefill:
 @dataclass(frozen=True, slots=True)
 class Busy:
     """A request is being worked on."""
+
+    prompt: bool = False
+    """Its prompt was taken in; before the ready marker that may be the server's own warm-up."""
 
 
 @dataclass(frozen=True, slots=True)

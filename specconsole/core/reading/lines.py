@@ -43,6 +43,8 @@ def _lines(
     piece: Unwrapped, no: int, at_s: float | None, clock: LogClock, complete: bool
 ) -> Iterator[tuple[Line, tuple[Bar, ...]]]:
     stamp_s = clock.read(piece.stamp_source, piece.stamp) if piece.stamp is not None else None
+    if not piece.text and not piece.tags:
+        return
     rank = piece.rank if piece.rank is not None and (piece.form == "sglang" or _RANK_TAG.search(piece.rank)) else None
 
     def line(text: str, complete: bool = complete) -> Line:

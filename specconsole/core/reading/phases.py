@@ -277,6 +277,8 @@ class Phases:
             self.stays.append(Stay("starting", None, self.first_line_no, start_s, since_s=start_s))
         if self.stays:
             last = self.now
+            if now_s is not None and last.since_s is not None:
+                now_s = max(now_s, last.since_s)  # ranks' stamps overtake each other
             if not last.left and now_s is not None:
                 last.end_s = now_s
         self.bar, self.bar_desc, self.bars_done = None, "", 0

@@ -158,7 +158,7 @@ class Pipeline:
         if isinstance(event, Window | Prefill):
             self._see(line, event, line.stamp_s)
         elif isinstance(event, Busy):
-            if not self._warming():
+            if not (event.prompt and self._warming()):
                 self.phases.switch(line, "serving", line.stamp_s)
         else:
             self.phases.switch(line, "ready", line.stamp_s)

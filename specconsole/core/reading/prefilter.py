@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from specconsole.core.reading.events import Busy, Idle, Prefill, Window
 from specconsole.core.reading.stamps import Stamp
@@ -34,14 +34,18 @@ class SteadyRead:
     event: Window | Prefill | Busy | Idle
 
 
+Brief = Literal["prompt", "decodes", "idle", "worked"]
+"""Work began with a prompt, or with a decode line; it ended; it went on (and only the time of it counts)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Picked:
     """Which lines of a block to look at."""
 
     indexes: list[int]
     """Ascending."""
-    brief: dict[int, bool] = field(default_factory=dict)
-    """Those of them of which only the moment counts: work began there (True), or ended."""
+    brief: dict[int, Brief] = field(default_factory=dict)
+    """Those of them of which only the moment counts, with what happened at it."""
 
 
 class Steady(Protocol):
@@ -53,9 +57,9 @@ class Steady(Protocol):
     def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
         """Every `LOOK` line, and so many steady ones that the state afterwards is as if all had been looked at."""
 
-    def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
-        """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it (`Busy` or `Idle`
-        for a brief one, whose entry is given). None where that can't be told at a glance: read it like any line."""
+    def read(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
+        """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it, or what is known of
+        a brief one. None where that can't be told at a glance: read it like any line."""
 
 
 class Prefilter:
@@ -102,6 +106,6 @@ class Prefilter:
             return Picked([i for i, kind in enumerate(kinds) if kind])
         return self._steady.pick(lines, kinds)
 
-    def read_steady(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
+    def read_steady(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
         """See `Steady.read`."""
         return self._steady.read(raw, brief) if self._steady is not None else None

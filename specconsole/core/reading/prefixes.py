@@ -34,6 +34,8 @@ class Prefix:
 _SGLANG = re.compile(
     r"\[(?:(\d{4})-(\d\d)-(\d\d) )?(\d\d:\d\d:\d\d(?:([.,])\d{1,6})?)((?: [A-Z][A-Z_]*\d+)*)\] ?(.*)", re.DOTALL
 )
+# the same with the time cut off by whoever copied it: `[TP5 EP5] Scheduler hit an exception: Traceback (most ...`
+_RANKS_ONLY = re.compile(r"\[((?:(?:TP|DP|PP|EP|CP|ATTN_TP|ATTN_DP|MOE_EP|MOE_TP)\d+ ?)+)\] (.*)", re.DOTALL)
 # DeepSpeed and many others: `[2024-09-20 21:14:05,118] [INFO] [real_accelerator.py:203:get_accelerator] Setting ...`
 _BRACKETS = re.compile(
     r"\[(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\]\s*(?:\[([\w./]+:\d+)[^\]]*\])? ?(.*)", re.DOTALL
@@ -83,7 +85,7 @@ _SLOG = re.compile(
 # loguru `2025-01-01 12:00:00.123 | INFO     | mod:func:12 - message`, and with no level at all.
 _ASCTIME = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
-    r"(?:(?:\s+[-|]\s+|\s+\[|\s+)(?:([\w.]+) - )?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?\s*)?(.*)",
+    r"(?:(?:\s+[-|]\s+|\s+\[|\s+)(?:([\w.]+) - )?(DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b\]?:?\s*)?(.*)",
     re.DOTALL,
 )
 _ASCTIME_PLACE = re.compile(r"(?:\[?([\w.\-/]+:(?:[\w<>]+:)?\d+)\]?|[\w.]+)?\s?(?:--?|\|)\s+(.*)", re.DOTALL)
@@ -134,6 +136,8 @@ def _peel_bracket(text: str) -> Prefix | None:
         return Prefix("torch", m[7], _LEVELS[m[1]], f"rank {m[6]}" if m[6] else None, m[5], when)
     if m := _BRACKETS.match(text):
         return Prefix("python", m[3], _LEVELS.get(m[1], m[1]), None, m[2] or "")
+    if m := _RANKS_ONLY.match(text):
+        return Prefix("sglang", m[2], "", m[1].rstrip())
     return _peel_nccl(text)
 
 

@@ -16,7 +16,7 @@ from specconsole.core.reading.history import History, StartKey
 from specconsole.core.reading.lines import read_line, stamp_of
 from specconsole.core.reading.model import Reading
 from specconsole.core.reading.pipeline import Pipeline
-from specconsole.core.reading.prefilter import NOTHING, STEADY, Prefilter, Steady
+from specconsole.core.reading.prefilter import NOTHING, STEADY, Brief, Prefilter, Steady
 from specconsole.core.reading.stall import GpuActivity
 from specconsole.core.reading.state import dump
 from specconsole.core.reading.state import load as load_state
@@ -170,7 +170,7 @@ class Reader:
         state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
         return size if whole else sum(map(len, ended)) + count
 
-    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: bool | None) -> bool:
+    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: Brief | None) -> bool:
         """A decode or prefill line on the short way; False when it needs the long one."""
         pipeline = self._state.pipeline
         if pipeline.failures_open():
@@ -247,12 +247,11 @@ class Reader:
 
     def _log_now_s(self, pipeline: Pipeline, pending: bytes) -> float | None:
         """The log's time at its end: the last stamp, also of a line that meant nothing."""
-        known = pipeline.clock.now_s
         for raw in (pending, *reversed(self._state.tail)):
             at = stamp_of(raw, pipeline.clock, pipeline.shapes) if raw else None
             if at is not None:
-                return at if known is None else max(at, known)
-        return known
+                return at
+        return pipeline.clock.now_s
 
     def _peek(self, pipeline: Pipeline, pending: bytes, *, complete: bool) -> None:
         """What stands behind the last separator, as far as it is whole."""

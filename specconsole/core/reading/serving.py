@@ -106,8 +106,9 @@ class Serving:
     def _window(self, line: Line, event: Window, now_s: float | None, was_ready: bool) -> str | None:
         joins = not event.opens and not event.group
         group = self._group(self.last_group if joins else event.group, was_ready)
-        if group.probing:
-            return None  # forty health probes make a decode line too (seen with 0.5.17)
+        if group.probing and event.empty:
+            return None  # forty health probes make a decode line too (seen with SGLang 0.5.17)
+        group.probing = False
         said = (event.accept_length, event.gen_throughput_tok_s, event.running, event.queued, event.kv_usage)
         if not event.opens and group.windows:
             last = group.windows[-1]

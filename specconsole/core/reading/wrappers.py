@@ -48,6 +48,8 @@ class Layers:
     stamp_source: str = ""
     level: str = ""
     rank: str | None = None
+    task: str | None = None
+    """The job step's task, where nothing nearer to the server names a rank."""
     tags: list[str] = field(default_factory=list)
 
 
@@ -55,10 +57,10 @@ _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 # CRI (containerd, cri-o): `2025-06-01T10:00:00.123456789Z stderr F [2025-06-01 10:00:00 TP0] Load weight begin.`
 _CRI = re.compile(rf"({_ISO}) (?:stdout|stderr) [FP] ?(.*)", re.DOTALL)
 # `kubectl logs --timestamps`, `docker logs -t`, GitHub Actions: a stamp with T and zone in front of the line.
-_ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) (.*)", re.DOTALL)
+_ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))(?: (.*)|$)", re.DOTALL)
 # Job platforms: `[2025-12-19T10:05:41+08:00] job-a-head-0 >> text`
 _JOB = re.compile(rf"\[({_ISO})\] (?:[\w.\-/]+ (?:>>|>|\||:) ?)(.*)", re.DOTALL)
-_JOB_BARE = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\] (.*)", re.DOTALL)
+_JOB_BARE = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\] ?(.*)", re.DOTALL)
 # `kubectl logs --prefix`: `[pod/sglang-0/server] text`
 _POD = re.compile(r"\[pod/[\w.\-]+/[\w.\-]+\] ?(.*)", re.DOTALL)
 # docker compose: `triton-models-1    | text`. One word, then the bar (a tqdm bar has text or digits before it).
@@ -81,9 +83,9 @@ _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicat
 _RANKED = re.compile(r"\[(?:rank|default)(\d+)\]:? ?(.*)", re.DOTALL)
 _MPI = re.compile(r"\[\d+,(\d+)\]<std(?:out|err)>: ?(.*)", re.DOTALL)
 # srun --label: `0: text`, ` 12: text`
-_SRUN = re.compile(r" {0,5}(\d{1,5}): (.*)", re.DOTALL)
+_SRUN = re.compile(r" {0,5}(\d{1,5}):(?: (.*)|$)", re.DOTALL)
 # Numbered: `cat -n` (blanks, number, TAB that became blanks), `grep -n` (`12:[2025-...`), `nl`, `less -N`
-_NUMBERED = re.compile(r" {0,6}\d{1,9} {2,8}(?=[\[({A-Z])(.*)", re.DOTALL)
+_NUMBERED = re.compile(r"(?=[ \d]{6}) {0,6}\d{1,9} {4}(.*)|(?: {0,6}\d{1,9} {2,8})(?=[\[({A-Z])(.*)", re.DOTALL)
 _GREP_N = re.compile(
     r"\d{1,9}[:\-](?=\[\d|\(\w+ pid=|(?:INFO|WARNING|ERROR|DEBUG) \d\d-|\d+\.\d\d\.\d{3}\.\d{3} )(.*)", re.DOTALL
 )
@@ -187,8 +189,8 @@ def _peel_all(text: str, layers: Layers, shapes: Shapes, found: list[Unwrapped],
             rest = _peel_wrapper(text, layers)
             text = text if rest is None else rest
             rank = layers.rank or rank
-    if rank is None and layers.tags:
-        rank = layers.tags[-1]
+    if rank is None:
+        rank = layers.tags[-1] if layers.tags else layers.task
     found.append(Unwrapped(text, whole, form, level, rank, source, stamp, stamp_source, tuple(layers.tags)))
 
 
@@ -256,7 +258,7 @@ def _peel_wrapper(text: str, layers: Layers) -> str | None:
         if (m := _JOURNAL.match(text)) and (stamp := syslog_stamp(m[1], m[2], m[3])):
             layers.stamp, layers.stamp_source = stamp, "journal"
             return m[4]
-        if " | " in text[:80] and (m := _COMPOSE.match(text)) and text[m.end(1) :].lstrip().startswith("|"):
+        if " |" in text[:80] and (m := _COMPOSE.match(text)) and text[m.end(1) :].lstrip().startswith("|"):
             return m[2]
         if m := _HOST.match(text):
             return m[1]
@@ -282,21 +284,20 @@ def _peel_numbered(text: str, layers: Layers) -> str | None:
     if (m := _CRI.match(text)) or (m := _JOURNAL_ISO.match(text)):
         layers.stamp, layers.stamp_source = _iso(m[1]), "container"
         return m[2]
-    if (m := _ISO_FIRST.match(text)) and not peel(text):
-        layers.stamp, layers.stamp_source = _iso(m[1]), "container"
-        return m[2]
     if m := _ISO_FIRST.match(text):
         # Rust tracing looks the same up to the level: leave its own prefix to `peel`, unless it peels nothing.
         own = peel(text)
-        if own is not None and own.form == "python" and not own.level:
+        if own is None or (own.form == "python" and not own.level):
             layers.stamp, layers.stamp_source = _iso(m[1]), "container"
-            return m[2]
+            return m[2] or ""
         return None
-    if m := _GREP_N.match(text) or _NUMBERED.match(text):
+    if m := _GREP_N.match(text):
         return m[1]
-    if (m := _SRUN.match(text)) and not m[2].startswith(("error", "%")):
-        layers.rank = layers.rank or f"task {m[1]}"
-        return m[2]
+    if m := _NUMBERED.match(text):
+        return m[1] if m[1] is not None else m[2]
+    if (m := _SRUN.match(text)) and not (m[2] or "").startswith(("error", "%")):
+        layers.task = f"task {m[1]}"
+        return m[2] or ""
     return None
 
 

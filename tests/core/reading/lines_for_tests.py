@@ -30,6 +30,8 @@ SGLANG_SERVING = tuple(
         "cuda graph: True, gen throughput (token/s): 1.50, #queue-req: 3, ",
         "Decode batch, #running-req: 2, #token: 20, token usage: 0.10, cuda graph: True, "
         f"gen throughput (token/s): {second}.5, #queue-req: 1",
+        "Decode batch, #running-req: 1, #token: 0, token usage: 0.00, cuda graph: True, "
+        f"gen throughput (token/s): 2.{second}, #queue-req: 0",
         "Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, #running-req: 0, "
         "#queue-req: 0, #pending-token: 0, cuda graph: False, input throughput (token/s): 0.57",
         "Prefill batch, #new-seq: 2, #new-token: 2, #cached-token: 0, token usage: 0.00, #running-req: 0, "

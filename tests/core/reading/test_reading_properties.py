@@ -99,6 +99,25 @@ def test_skipping_steady_lines_changes_nothing(log: bytes, twice: bool) -> None:
     assert every.reading().to_json() == skipped.reading().to_json()
 
 
+_RANKS = ("", " DP0 TP0", " DP1 TP1", " TP0")
+_OF_RANK = {rank: tuple(line for line in pool.SGLANG_SERVING if line[20:].startswith(f"{rank}] ")) for rank in _RANKS}
+
+
+@COMMON
+@given(st.data(), st.sampled_from([("",), (" DP0 TP0",), (" DP0 TP0", " DP1 TP1")]), st.sampled_from(["", "pod-1  | "]))
+def test_skipping_changes_nothing_in_long_runs(data: st.DataObject, ranks: tuple[str, ...], wrapper: str) -> None:
+    usual = st.sampled_from([line for rank in ranks for line in _OF_RANK[rank]])
+    lines = data.draw(st.lists(usual, min_size=20, max_size=150))
+    start = pool.SGLANG_START[: data.draw(st.sampled_from([1, len(pool.SGLANG_START)]))]
+    log = "".join(f"{wrapper}{line}\n" for line in (*start, *lines)).encode()
+    skipped = Reader(engine="sglang")
+    skipped.feed(log)
+    every = Reader(engine="sglang")
+    every._prefilter = _LookAtEverything(every._prefilter)
+    every.feed(log)
+    assert every.reading().to_json() == skipped.reading().to_json()
+
+
 class _LookAtEverything(prefilter.Prefilter):
     """Every steady line is read, on the long way."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from specconsole.core.reading.events import Busy, Idle, Prefill, Window
-from specconsole.core.reading.prefilter import LOOK, STEADY, Picked, SteadyRead
+from specconsole.core.reading.prefilter import LOOK, STEADY, Brief, Picked, SteadyRead
 from specconsole.core.reading.serving import IDLE_GAP_S, KEPT_WINDOWS
 from specconsole.core.reading.stamps import Stamp, of_date
 
@@ -23,16 +23,18 @@ _PLAIN_DECODE, _PLAIN_PREFILL = STEADY + 1, STEADY + 2
 """Lines with nothing before the stamp and no rank in it: everything stands at a known place."""
 _STAMP_END = 20
 _MAX_PREFIX_BYTES = 160
-_WORK, _PROBE, _UNSURE = 1, 2, 3
-"""What a rank is known to be at: requests, health probes alone, or decode lines that may belong to either."""
+_UNKNOWN, _WORK, _PROBE, _PROMPTED, _IDLING = range(5)
+"""What a rank is known to be at: decoding, answering health probes alone, with a prompt and no decode line yet, or done
+with all requests."""
 _KEPT = KEPT_WINDOWS + 1
 _EMPTY = b"#running-req: 0,"
+_HOLDS_NOTHING = b"token: 0,"
 
 
 class _Rank:
     """What one rank did since the last line of another kind."""
 
-    __slots__ = ("decodes", "firsts", "last", "moments", "others", "stamp_at", "state", "text_at")
+    __slots__ = ("decodes", "firsts", "last", "marks", "moments", "others", "stamp_at", "state", "text_at", "work")
 
     def __init__(self, stamp_at: int, text_at: int) -> None:
         self.stamp_at = stamp_at
@@ -40,16 +42,20 @@ class _Rank:
         self.clear()
 
     def clear(self) -> None:
-        self.state = 0
+        self.state = _UNKNOWN
         self.last = -1
+        self.work = -1
+        """Its last line that shows requests being worked on."""
         self.decodes: list[int] = []
         """Decode lines with requests running."""
-        self.moments: list[tuple[int, bool]] = []
-        """Where work began (True) or ended."""
+        self.moments: list[tuple[int, Brief]] = []
+        """Where work began or ended."""
         self.firsts: list[int] = []
-        """A decode line before anything told what it belongs to."""
+        """Lines that came before anything told what they belong to."""
         self.others: list[int] = []
-        """Prompts behind a pause, with the line before each."""
+        """Prompts behind a pause, and decode lines of an empty cache."""
+        self.marks: list[int] = []
+        """Work of which only the time counts: the last before a pause, before probes, before idling."""
 
 
 class SteadyLines:
@@ -65,7 +71,7 @@ class SteadyLines:
 
     def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
         chosen: list[int] = []
-        brief: dict[int, bool] = {}
+        brief: dict[int, Brief] = {}
         ranks: dict[bytes, _Rank] = {}
         plain = _Rank(1, _STAMP_END + 2)
         for i, kind in enumerate(kinds):
@@ -75,14 +81,13 @@ class SteadyLines:
             if kind > STEADY:
                 # The common case, without a call: a busy rank goes on with what it does.
                 if plain.state == _WORK and _EMPTY not in line:
-                    plain.last = i
+                    plain.work = i
                     if kind == _PLAIN_DECODE:
-                        plain.decodes.append(i)
+                        (plain.others if _HOLDS_NOTHING in line else plain.decodes).append(i)
                 else:
                     _take(plain, i, lines)
             elif kind == STEADY:
-                begin = 0 if line[:3] == b"[20" else line.find(b"[20", 0, _MAX_PREFIX_BYTES)
-                end = line.find(b"] ", begin + _STAMP_END, begin + _MAX_PREFIX_BYTES) if begin >= 0 else -1
+                begin, end = _span(line)
                 if end < 0:
                     # No date, or a longer wrapper: every line counts.
                     _flush(ranks, plain, chosen, brief)
@@ -100,20 +105,20 @@ class SteadyLines:
         _flush(ranks, plain, chosen, brief)
         return Picked(chosen, brief)
 
-    def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
-        end = raw.find(b"] ", _STAMP_END, _MAX_PREFIX_BYTES)
-        if raw[:3] != b"[20" or end < 0 or b"[" in raw[end:] or not raw.isascii():
+    def read(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
+        begin, end = _span(raw)
+        if end < 0 or b"[" in raw[end:] or not raw.isascii():
             return None
-        name = raw[_STAMP_END:end]
+        name = raw[begin + _STAMP_END : end]
         if (name and name[:1] != b" ") or b"PP" in name:
             return None
         rank = name[1:].decode() or None
         decode = raw[end + 2 : end + 3] == b"D"
         event: Window | Prefill | Busy | Idle
         try:
-            stamp = Stamp("date", _seconds(raw))
+            stamp = Stamp("date", _seconds(raw, begin + 1))
             if brief is not None:
-                return SteadyRead(rank, "sglang", stamp, Busy() if brief else Idle())
+                return SteadyRead(rank, "sglang", stamp, _briefly(brief, rank))
             running = int(_field(raw, b"#running-req: ", end) or b"")
             if decode:
                 event = Window(
@@ -123,6 +128,7 @@ class SteadyLines:
                     _count(_field(raw, b", #queue-req: ", end)),
                     _number(_field(raw, b", token usage: ", end) or _field(raw, b", full token usage: ", end)),
                     _group(rank),
+                    empty=_number(_field(raw, b"#token: ", end) or _field(raw, b"#full token: ", end)) == 0,
                 )
             else:
                 event = Prefill(
@@ -140,28 +146,42 @@ class SteadyLines:
 def _take(rank: _Rank, i: int, lines: list[bytes]) -> None:
     """Sorts one line of a rank into what it may matter for."""
     line = lines[i]
-    empty = _EMPTY in line
-    if line[rank.text_at] == 68:  # D: a decode line
-        if rank.state == _PROBE:
-            pass  # forty probes make a decode line too
-        elif empty:
-            rank.state = 0
-            rank.moments.append((i, False))
-        else:
-            if not rank.state:
-                rank.state = _UNSURE
-                rank.firsts.append(i)
-            rank.decodes.append(i)
-    elif empty and _is_probe(line):
-        if rank.state != _PROBE:
-            rank.state = _PROBE
-            rank.moments.append((i, False))
-    elif rank.state != _WORK:
-        rank.state = _WORK
-        rank.moments.append((i, True))
-    elif empty and _pause(lines[rank.last], line, rank.stamp_at):
-        rank.others += (rank.last, i)
     rank.last = i
+    empty = _EMPTY in line
+    decode = line[rank.text_at] == 68  # D
+    if decode and rank.state in (_UNKNOWN, _PROBE) and _HOLDS_NOTHING in line:
+        # After probes it is theirs, else a window like others: `Serving` knows.
+        (rank.others if rank.state else rank.firsts).append(i)
+        return
+    if empty and (decode or _is_probe(line)):
+        if decode or rank.state != _PROBE:
+            rank.moments.append((i, "idle"))
+            rank.marks.append(rank.work)
+        rank.state = _IDLING if decode else _PROBE
+        return
+    if not decode:
+        if rank.state not in (_WORK, _PROMPTED):
+            rank.state = _PROMPTED
+            rank.moments.append((i, "prompt"))
+        elif empty and _pause(lines[rank.work], line, rank.stamp_at):
+            rank.marks.append(rank.work)
+            rank.others.append(i)
+    else:
+        if rank.state != _WORK:
+            rank.state = _WORK
+            rank.moments.append((i, "decodes"))
+        (rank.others if _HOLDS_NOTHING in line else rank.decodes).append(i)
+    rank.work = i
+
+
+def _span(line: bytes) -> tuple[int, int]:
+    """Where SGLang's own prefix begins and its `] ` stands, also behind a short wrapper; an end of -1 for nowhere."""
+    begin = 0 if line[:3] == b"[20" else line.find(b"[20", 0, _MAX_PREFIX_BYTES)
+    if begin >= 0 and line[begin + 11 : begin + 12] != b" ":  # a job platform's own stamp comes first
+        begin = line.find(b"[20", begin + 1, _MAX_PREFIX_BYTES)
+    if begin < 0:
+        return begin, -1
+    return begin, line.find(b"] ", begin + _STAMP_END, begin + _MAX_PREFIX_BYTES)
 
 
 def _is_probe(line: bytes) -> bool:
@@ -186,33 +206,45 @@ def _pause(before: bytes, line: bytes, at: int) -> bool:
         return True
 
 
-def _flush(ranks: dict[bytes, _Rank], plain: _Rank, chosen: list[int], brief: dict[int, bool]) -> None:
+def _flush(ranks: dict[bytes, _Rank], plain: _Rank, chosen: list[int], brief: dict[int, Brief]) -> None:
     """The lines that matter, of all ranks, in their order."""
-    active = [rank for rank in (plain, *ranks.values()) if rank.last >= 0]
+    active = [rank for rank in (plain, *ranks.values()) if rank.last >= 0 or rank.work >= 0]
     picked: set[int] = set()
     for rank in active:
         cut = rank.decodes[-_KEPT] if len(rank.decodes) >= _KEPT else -1
-        picked.update(rank.decodes[-_KEPT:], rank.firsts, (i for i, _ in rank.moments))
-        picked.update(i for i in rank.others if i > cut)
-        picked.add(rank.last)
-        if cut >= 0 and len(active) == 1:
-            brief.update((i, began) for i, began in rank.moments if i < cut)
+        whole = {*rank.decodes[-_KEPT:], *rank.firsts, *(i for i in rank.others if i > cut)}
+        for i, what in rank.moments:
+            if i < cut and len(active) == 1:
+                brief[i] = what
+            picked.add(i)
+        marks = {i for i in (*rank.marks, rank.work) if i > cut} - whole - picked
+        brief.update((i, "worked") for i in marks)
+        picked |= whole | marks
+        if rank.last not in picked and rank.last > rank.work:
+            # Probes behind probes, or their decode line: nothing new, but the last that the rank said.
+            picked.add(rank.last)
         rank.clear()
     chosen += sorted(picked)
+
+
+def _briefly(brief: Brief, rank: str | None) -> Prefill | Busy | Idle:
+    if brief == "worked":
+        return Prefill(2, 1, None, None, _group(rank))
+    return Idle() if brief == "idle" else Busy(prompt=brief == "prompt")
 
 
 _DAYS: dict[bytes, float] = {}
 
 
-def _seconds(raw: bytes) -> float:
-    """Of `[2026-11-29 14:13:08`; raises ValueError for what is no stamp."""
-    day = raw[1:11]
+def _seconds(raw: bytes, at: int) -> float:
+    """Of `2026-11-29 14:13:08` at an offset; raises ValueError for what is no stamp."""
+    day = raw[at : at + 10]
     base = _DAYS.get(day)
     if base is None:
         if len(_DAYS) > 64:
             _DAYS.clear()
         base = _DAYS[day] = of_date(int(day[0:4]), int(day[5:7]), int(day[8:10]), 0.0).seconds
-    return base + int(raw[12:14]) * 3600 + int(raw[15:17]) * 60 + int(raw[18:20])
+    return base + int(raw[at + 11 : at + 13]) * 3600 + int(raw[at + 14 : at + 16]) * 60 + int(raw[at + 17 : at + 19])
 
 
 def _field(raw: bytes, key: bytes, start: int) -> bytes | None:
