@@ -212,18 +212,22 @@ def test_the_first_window_after_idle_is_dropped_and_probes_are_no_traffic() -> N
         "Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0"
     )
     prompt = "Prefill batch, #new-seq: 1, #new-token: 99, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0"
-    decode = "Decode batch, #running-req: 1, #token: 9, token usage: 0.10, accept len: {}, cuda graph: True, gen throughput (token/s): {}, #queue-req: 0"
+    decode = "Decode batch, #running-req: 1, #token: {}, token usage: 0.10, accept len: {}, cuda graph: True, gen throughput (token/s): {}, #queue-req: 0"
     start = (*NEW_START, stamped(50, probe), stamped(51, probe))
     idle = read(*start)
     assert (idle.phase, idle.metrics) == ("ready", None)
-    burst = (stamped(60, prompt), stamped(61, decode.format(2.5, 0.4)))
+    burst = (stamped(60, prompt), stamped(61, decode.format(9, 2.5, 0.4)))
     first = read(*start, *burst)
     assert first.phase == "serving"
     assert first.metrics is not None
     assert first.metrics.gen_throughput_tok_s is None
     assert first.metrics.accept_length == 2.5
     full = read(
-        *start, *burst, stamped(61, decode.format(2.8, 170.0)), stamped(70, probe), stamped(71, decode.format(1.0, 2.0))
+        *start,
+        *burst,
+        stamped(61, decode.format(9, 2.8, 170.0)),
+        stamped(70, probe),
+        stamped(71, decode.format(0, 1.0, 2.0)),
     )
     assert full.metrics is not None
     assert (full.metrics.accept_length, full.metrics.gen_throughput_tok_s) == (2.8, 170.0)
