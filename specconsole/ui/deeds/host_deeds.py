@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from specconsole.ui.deeds.launch_deeds import attach
@@ -9,6 +10,10 @@ from specconsole.ui.formatters import styled
 
 if TYPE_CHECKING:
     from specconsole.ui.screens.console import ConsoleScreen
+
+
+FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
+"""As OpenSSH writes it; a host's state says it in a sentence."""
 
 
 async def add_host(screen: ConsoleScreen) -> None:
@@ -40,13 +45,18 @@ async def trust_key(screen: ConsoleScreen) -> None:
         return
     host = next((view for view in waiting if view.name == screen.desk.host_name), waiting[0])
 
+    found = FINGERPRINT.search(host.detail)
+    if found is None:
+        screen.console_app.say(f"its fingerprint is not known: {host.detail}", title=host.name, severity="warning")
+        return
+
     def said(trust: bool | None) -> None:
         if trust:
             screen.console_app.errands.start(
-                f"trust {host.name}", lambda _: screen.desk.commands.trust_key(host.name, host.detail)
+                f"trust {host.name}", lambda _: screen.desk.commands.trust_key(host.name, found[0])
             )
 
-    screen.app.push_screen(TrustKey(host.name, host.detail), said)
+    screen.app.push_screen(TrustKey(host.name, found[0]), said)
 
 
 async def gpus(screen: ConsoleScreen) -> None:
