@@ -33,6 +33,12 @@ _QUIET_LOOKS = 3
 """A follower between two files of a rotation looks twice before it goes on."""
 
 
+def _hear(step: asyncio.Task[bool]) -> None:
+    """A step whose asker was cancelled may fail (the link went down): nobody is left to be told."""
+    if not step.cancelled():
+        step.exception()
+
+
 class LogIntake:
     """Make it, `await open()`, call `advance()` again and again, `await close()`."""
 
@@ -176,6 +182,7 @@ class LogIntake:
         async with self._turn:
             await self._finish_step()
             self._step = asyncio.create_task(self._advance())
+            self._step.add_done_callback(_hear)
             return await asyncio.shield(self._step)
 
     async def _finish_step(self) -> None:
