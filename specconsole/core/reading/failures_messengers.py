@@ -15,7 +15,7 @@ MESSENGERS: tuple[Passing, ...] = (
     ),
     # `Received sigquit from a child process. It usually means the child failed.` (engine.py) / `SIGQUIT received.
     # signum=None`
-    passing("sigquit from a child process", r"Received sigquit from a child process"),
+    passing("sigquit from a child proc", r"Received sigquit from a child process?\b"),
     passing("SIGQUIT received", r"^SIGQUIT received\."),
     # `Rank 0 scheduler is dead. Please check if there are relevant logs.` + `Exit code: 1` (0.4 to 0.5.8)
     passing("scheduler is dead", r"scheduler is dead\."),

@@ -134,6 +134,8 @@ DEVICE_RULES: tuple[Rule, ...] = (
     rule("network", "no socket interface found", alone="suspect"),
     # HCCL: `EI0006: Getting socket times out. Reason: Remote Rank did not send the data in time.`
     rule("network", "Getting socket times out"),
+    # HCCL: `wait socket establish timeout, role[1] rank[0] timeout[120 s]`
+    rule("network", "wait socket establish timeout"),
     # Ray: `ConnectionError: Could not find any running Ray instance.` / `Failed to connect to GCS at address
     # 10.0.0.1:6379`
     rule("network", "connect to GCS", r"[Ff]ailed to connect to GCS"),
@@ -152,7 +154,8 @@ DEVICE_RULES: tuple[Rule, ...] = (
     rule("collective-failure", "CCL error", r"\b[NRH]CCL error\b", tier=CONSEQUENCE),
     # Ascend: `RuntimeError: createHCCLComm:...HCCL function error: HcclGetRootInfo, error code is 6`
     # or `InnerRunOpApi:... OPS function error: HcclAllreduce, error code is 6`: EI0006 behind it says more
-    rule("collective-failure", "HCCL function error"),
+    # `EJ0003: Failed to bind the IP port. Reason: The IP address and port have been bound already.` says it better
+    rule("collective-failure", "HCCL function error", tier=CONSEQUENCE),
     rule("collective-failure", "function error: Hccl", tier=CONSEQUENCE),
     rule(
         "collective-failure",

@@ -75,6 +75,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
     rule("gpu-oom", "ggml_vulkan: Device memory allocation", r"Device memory allocation of size \d+ failed"),
     # `NCCL WARN Cuda failure 'out of memory'` (init.cc) / `Cuda failure 2 'out of memory'`
     rule("gpu-oom", "out of memory'", r"Cuda failure (?:\d+ )?'out of memory'"),
+    # ROCm, RCCL: `[2] [FATAL ERROR]: HIP failure: 'out of memory'`
+    rule("gpu-oom", "HIP failure: 'out of memory'"),
     # `CUDA driver error: CUDA_ERROR_OUT_OF_MEMORY` / `hipErrorOutOfMemory` / `cudaErrorMemoryAllocation`
     rule("gpu-oom", "ERROR_OUT_OF_MEMORY", r"CU(?:DA)?_ERROR_OUT_OF_MEMORY"),
     rule("gpu-oom", "hipErrorOutOfMemory"),

@@ -32,6 +32,10 @@ STARTUP_RULES: tuple[Rule, ...] = (
     # address already in use`
     rule("port-in-use", "ddress already in use", r"[Aa]ddress already in use"),
     rule("port-in-use", "EADDRINUSE"),
+    # HCCL: `EJ0003: ... Failed to bind the IP port. Reason: The IP address and port have been bound already.`
+    rule("port-in-use", "Failed to bind the IP port"),
+    # HCCL: `[Init][DeviceIP]listen on ip[10.0.0.7] and specific port[16666] fail. Please check the port status ...`
+    rule("port-in-use", "specific port[", r"listen on ip\[[^\]]*\] and specific port\[\d+\] fail"),
     # argparse: `sglang serve: error: unrecognized arguments: --no-such-flag`; `ambiguous option:
     # --cuda-graph-max-bs could match ...`
     rule("bad-argument", "error: unrecognized arguments"),
@@ -66,6 +70,10 @@ STARTUP_RULES: tuple[Rule, ...] = (
     rule("bad-argument", "only supported on GPUs with compute capability"),
     # `ValueError: trtllm_mha backend only supports topk = 1 for speculative decoding.` (SGLang speculative_hook.py)
     rule("bad-argument", "only supports topk", r"only supports? topk ?= ?1"),
+    # `RuntimeError: FlashAttention on Ampere/Ada cards only supports fp16 and bf16 data type` (sgl-kernel)
+    rule("bad-argument", "only supports fp16 and bf16"),
+    # `AssertionError: KV4 MHA expects attention_backend to be one of [...], but got fa3` (SGLang server_args.py)
+    rule("bad-argument", "expects attention_backend", r"expects attention_backend to be one of"),
     # pydantic: `  Input should be 'ngram', 'medusa', ... [type=literal_error, ...]` / `Unexpected keyword argument`
     # / `Extra inputs`
     rule("bad-argument", "Input should be ", r"^\s*Input should be ", alone=""),
@@ -130,6 +138,8 @@ STARTUP_RULES: tuple[Rule, ...] = (
     rule("import-error", "cannot open shared object file", alone="suspect"),
     # `/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by ./llama-server)`
     rule("import-error", "' not found (required by", r"version `\w+_[\d.]+' not found"),
+    # `AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'`: the compiled half was not loaded
+    rule("import-error", "'_OpNamespace'", r"'_OpNamespace' '\w+' object has no attribute", alone="suspect"),
     rule("import-error", "PackageNotFoundError", r"^(?:[\w.]+\.)?PackageNotFoundError\b", alone="suspect"),
     rule("import-error", "ImportError", r"^(?:[\w.]+\.)?ImportError\b", alone="suspect"),
 )
