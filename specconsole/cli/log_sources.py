@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import time
 from typing import Protocol
 
+from specconsole.core.hosts.backoff import delay_s
+from specconsole.core.hosts.link_state import waits_for_person
 from specconsole.core.reading.reading import Reader
-from specconsole.ports import RemoteFile, Transport
+from specconsole.errors import FileMissingError, TransportError
+from specconsole.ports import Link, Transport
 
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.25
+_QUIET_LOOKS = 3
+"""A follower between two files of a rotation looks twice before it goes on."""
 
 
 class Listener(Protocol):
@@ -63,45 +69,48 @@ def _replaced(path: str, descriptor: int) -> bool:
 
 
 async def read_from_host(host: str, path: str, reader: Reader, listener: Listener) -> None:
-    """The file at `path` on `host` from its start; with `listener.follow` also what is appended.
+    """The file at `path` on `host` from its start; with `listener.follow` also what is appended, through rotations.
 
-    Raises FileMissingError and TransportError.
+    A link that breaks while following is made again. Raises FileMissingError and TransportError.
     """
+    from specconsole.services.follower import Break, Chunk, Follower
     from specconsole.wiring import open_transport
 
     async with open_transport(host) as transport:
-        file = await transport.open_file(path)
+        if await transport.stat(path) is None:
+            raise FileMissingError("no such file", where=f"{host}:{path}")
+        follower = Follower(transport, path)
+        quiet = 0
         try:
-            position = await _catch_up(file, reader, 0)
-            while listener.follow:
-                listener.say(time.monotonic())
-                data = await file.read_at(position, _BLOCK_BYTES)
-                if data:
-                    position += len(data)
-                    reader.feed(data, time.monotonic())
+            while listener.follow or quiet < _QUIET_LOOKS:
+                try:
+                    came = await follower.poll()
+                except TransportError as error:
+                    await _reconnect(transport, error, listener)
                     continue
-                await asyncio.sleep(_POLL_S)
-                fresh = await _rotated(transport, path, file, position)
-                if fresh is not None:
-                    await file.aclose()
-                    file, position = fresh, 0
+                quiet = quiet + 1 if came is None else 0
+                if isinstance(came, Chunk):
+                    reader.feed(came.data, time.monotonic() if listener.follow and came.caught_up else None)
+                elif isinstance(came, Break) and came.lost_bytes != 0:
+                    reader.gap(came.lost_bytes)
+                listener.say(time.monotonic())
+                if came is None and listener.follow:
+                    await asyncio.sleep(_POLL_S)
         finally:
-            await file.aclose()
+            await follower.aclose()
 
 
-async def _catch_up(file: RemoteFile, reader: Reader, position: int) -> int:
-    while data := await file.read_at(position, _BLOCK_BYTES):
-        position += len(data)
-        reader.feed(data)
-    return position
-
-
-async def _rotated(transport: Transport, path: str, file: RemoteFile, position: int) -> RemoteFile | None:
-    """The new file where the path names a shorter or another one than the handle; else None."""
-    here, there = await file.stat(), await transport.stat(path)
-    if there is None or here.size_bytes > position:
-        return None
-    other = here.inode is not None and there.inode is not None and here.inode != there.inode
-    if not other and there.size_bytes >= position:
-        return None
-    return await transport.open_file(path)
+async def _reconnect(transport: Transport, error: TransportError, listener: Listener) -> None:
+    """Until it is back. Raises the error where only a person could help, or nothing is to be followed."""
+    if not listener.follow or not isinstance(transport, Link):
+        raise error
+    attempt = 0
+    while not transport.connected:
+        await asyncio.sleep(delay_s(attempt, random.random()))  # noqa: S311 - spreads retries, guards nothing
+        attempt += 1
+        try:
+            await transport.connect()
+        except TransportError as again:
+            if waits_for_person(again):
+                raise
+        listener.say(time.monotonic())

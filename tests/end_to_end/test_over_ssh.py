@@ -22,7 +22,7 @@ from tests.cli.console import write_profile
 from tests.support.fault_proxy import FaultProxy, fault_proxy
 from tests.support.llama import MODULE
 from tests.support.sshd_lab import SshdLab
-from tests.support.waiting import all_pids, environ_of, free_port, is_alive, until
+from tests.support.waiting import all_pids, environ_of, free_port, is_alive
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
@@ -171,6 +171,33 @@ async def test_two_people_on_one_account_keep_off_each_other(
     assert watcher.returncode == 0
 
 
+async def test_log_follows_a_file_of_a_host_through_cuts_and_a_rotation(
+    alice: Person, link: FaultProxy, sshd: SshdLab
+) -> None:
+    log = sshd.homes[sshd.accounts[0]] / "followed.log"
+    log.write_bytes(b"".join(b"line %d\n" % number for number in range(1000)))
+    following = await alice.start("log", f"gpu:{log}", "--follow", "--json")
+    assert following.stdout is not None
+
+    async def lines(wanted: int) -> None:
+        assert following.stdout is not None
+        async with asyncio.timeout(60):
+            while json.loads(await following.stdout.readline())["lines"] != wanted:
+                pass
+
+    await lines(1000)
+    link.cut()
+    with log.open("ab") as file:
+        file.write(b"".join(b"line %d\n" % number for number in range(1000, 1500)))
+    await lines(1500)
+    link.cut()
+    log.rename(log.with_suffix(".log.1"))
+    log.write_bytes(b"after the rotation\n")
+    await lines(1501)
+    following.kill()
+    await following.wait()
+
+
 async def test_an_unreachable_host_is_exit_3_for_every_verb(alice: Person, link: FaultProxy) -> None:
     await link.refuse()
     for words in (["status"], ["logs", "x"], ["attach", "x"], ["stop", "x"]):
@@ -180,6 +207,5 @@ async def test_an_unreachable_host_is_exit_3_for_every_verb(alice: Person, link:
     status, _, err = await alice.does("log", "gpu:/etc/hostname")
     assert status == 3, err
     await link.listen_again()
-    assert await until(lambda: True)
     status, out, err = await alice.does("log", "gpu:/etc/hostname", "--json")
     assert (status, json.loads(out)["lines"]) == (0, 1), err
