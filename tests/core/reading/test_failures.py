@@ -1,7 +1,6 @@
 """Failure classes line by line, over engines and versions, and the verdict over ranks, time and life."""
 
 # Log lines stay whole.
-# ruff: noqa: E501
 
 from __future__ import annotations
 
