@@ -82,8 +82,10 @@ async def _once(hosts: list[str], args: argparse.Namespace) -> int:
         return problem
 
     if sys.stderr.isatty():
-        print(f"looking at {len(hosts)} host(s) ...", end="\r", file=sys.stderr)
+        print(f"looking at {len(hosts)} host(s) ...", end="\r", file=sys.stderr, flush=True)
     found = await asyncio.gather(*(look(name) for name in hosts))
+    if sys.stderr.isatty():
+        print(end="\x1b[K", file=sys.stderr, flush=True)
     failed = 0
     shapes: list[dict[str, Any]] = []
     for name, view in zip(hosts, found, strict=True):

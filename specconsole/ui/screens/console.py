@@ -21,8 +21,9 @@ from specconsole.ui.keymap import Action, bindings
 from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
 from specconsole.ui.widgets.card_pane import CardPane
 from specconsole.ui.widgets.footer_line import FooterLine
+from specconsole.ui.widgets.hosts_pane import HostsPane
 from specconsole.ui.widgets.log_pane import LogPane
-from specconsole.ui.widgets.panes import ErrandsLine, HeaderLine, HostsPane, LaunchesPane, PhasePane, SmallTop
+from specconsole.ui.widgets.panes import ErrandsLine, HeaderLine, LaunchesPane, PhasePane, SmallTop
 from specconsole.ui.widgets.results_pane import ResultsPane
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from specconsole.core.views.host import HostView
 from specconsole.ui.formatters import duration, fit, gib, row, spread, styled
-from specconsole.ui.widgets.gpu_lines import DEFAULT_LEVELS, GpuLevels, gpu_lines
+from specconsole.ui.widgets.gpu_lines import DEFAULT_LEVELS, GpuLevels, gpu_lines, gpu_summary
 
 MARKS: dict[str, tuple[str, str]] = {
     "connecting": ("◌", "$primary"), "up": ("●", "$success"), "unreachable": ("✗", "$error"),
@@ -56,6 +56,19 @@ def host_lines(
         lines.append(load)
     lines += [fit(styled(f"  {note}", "$warning"), width) for note in (*host.notes, *host.hardware_notes)]
     return lines
+
+
+def host_line(host: HostView, width: int, now_s: float, *, levels: GpuLevels = DEFAULT_LEVELS) -> Content:
+    """One host in one line, for when there are more than fit."""
+    mark, style = MARKS[host.state]
+    if host.state not in ("up", "stale"):
+        return fit(row((mark, style), f" {host.name} ", (state_text(host, now_s), style)), width)
+    return fit(row((mark, style)) + gpu_summary(host, width - 1, levels=levels), width)
+
+
+def shows_time(host: HostView) -> bool:
+    """Whether the host's lines change with time alone (`again in 5 s`, `as of 9 s ago`)."""
+    return host.retry_at_s is not None or host.stale_since_s is not None
 
 
 def state_text(host: HostView, now_s: float) -> str:

@@ -1,4 +1,4 @@
-"""The small panes: header, hosts, launches, phase strip, the small screen's top, the footer's line."""
+"""The small panes: header, launches, phase strip, the small screen's top, the footer's line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from textual.content import Content
 from specconsole.core.views.launch import LaunchView
 from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import clock_text, fit, row, spread, styled
-from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
+from specconsole.ui.messages import ActionAsked, LaunchPicked
 from specconsole.ui.text import host_text, launch_text
-from specconsole.ui.widgets.gpu_lines import HELP as GPU_HELP
-from specconsole.ui.widgets.gpu_lines import GpuLevels, gpu_summary
+from specconsole.ui.widgets.gpu_lines import gpu_summary
 from specconsole.ui.widgets.text_pane import TextPane
-
-MOST_GPU_ROWS = 16
-"""GPU rows of one host that the pane makes room for."""
 
 
 class HeaderLine(TextPane):
@@ -31,61 +27,6 @@ class HeaderLine(TextPane):
     def build(self, width: int, height: int) -> Sequence[Content]:
         clock = clock_text(self.desk.wall_s())
         return [host_text.header(self.desk.hosts(), clock, width, self.desk.badge)]
-
-
-class HostsPane(TextPane, can_focus=True):
-    """Every host with its GPUs, processor and memory."""
-
-    HELP = (
-        "Hosts. A mark in yellow waits for you: T looks at an unknown key. Old figures stand with their age. "
-        + GPU_HELP
-    )
-    BORDER_TITLE: ClassVar[str] = "hosts"
-
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(id="hosts")
-        self.desk = desk
-        self._host_at: list[str] = []
-
-    def build(self, width: int, height: int) -> Sequence[Content]:
-        hosts = self.desk.hosts()
-        if not hosts:
-            return [fit(styled("no host yet", "$muted"), width), fit(row(("H", "bold $primary"), " adds one"), width)]
-        gpu_hosts = sum(1 for view in hosts if view.gpus)
-        gpu_rows = max(1, (height - self._rows(0, width)) // gpu_hosts) if gpu_hosts else 0
-        lines: list[Content] = []
-        self._host_at = []
-        for host in hosts:
-            selected = host.name == self.desk.host_name and len(hosts) > 1
-            block = host_text.host_lines(
-                host,
-                width,
-                self.desk.monotonic_s(),
-                selected=selected,
-                focused=self.has_focus,
-                gpu_rows=gpu_rows,
-                levels=GpuLevels.of_theme(self.app.theme_variables),
-            )
-            lines += block
-            self._host_at += [host.name] * len(block)
-        return lines
-
-    def _rows(self, gpu_rows: int, width: int) -> int:
-        """How many rows all hosts take with that many GPU rows each."""
-        now = self.desk.monotonic_s()
-        return sum(
-            len(host_text.host_lines(host, width, now, selected=False, focused=False, gpu_rows=gpu_rows))
-            for host in self.desk.hosts()
-        )
-
-    def wanted_height(self) -> int:
-        """Rows that would show everything, border included."""
-        return 2 + max(2, self._rows(MOST_GPU_ROWS, 40))
-
-    def on_click(self, event: events.Click) -> None:
-        row_number = event.y - (1 if self.styles.border_top[0] else 0)
-        if 0 <= row_number < len(self._host_at):
-            self.post_message(HostPicked(self._host_at[row_number]))
 
 
 class LaunchesPane(TextPane, can_focus=True):
