@@ -16,7 +16,9 @@ from tests.contracts.launches import Bench, alive_of, bench_on, log_of
 from tests.support.victims import pids_in
 from tests.support.waiting import free_port, is_alive, until
 
-pytestmark = pytest.mark.parametrize("host", ["local", "ssh-user"], indirect=True)
+pytestmark = pytest.mark.parametrize(
+    "host", ["local", "ssh-user", pytest.param("ssh-root", marks=pytest.mark.faults)], indirect=True
+)
 
 VICTIMS = {
     "plain": (),

@@ -7,11 +7,9 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
-from specconsole.adapters.local import LocalTransport
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.demo.models import ModelFiles
 from tests.contracts.conftest import Host
@@ -19,14 +17,17 @@ from tests.contracts.launches import Bench, bench_on, log_of, mark_of
 from tests.support.llama import llama_argv
 from tests.support.waiting import all_pids, free_port, is_alive, until
 
-pytestmark = pytest.mark.real
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.parametrize("host", ["local", pytest.param("ssh-root", marks=pytest.mark.faults)], indirect=True),
+]
 
 ROUNDS = 20
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench_on(Host(LocalTransport(), tmp_path, as_root=True)) as bench:
+async def bench(host: Host) -> AsyncIterator[Bench]:
+    async with bench_on(host) as bench:
         yield bench
 
 
