@@ -36,7 +36,7 @@ test: $(VENV)/.dev lint
 
 # Long fault-injection rounds: broken links, killed consoles.
 faults: $(VENV)/.dev
-	$(BIN)/python -m pytest -m faults
+	SPECCONSOLE_FAULT_ROUNDS=1000 $(BIN)/python -m pytest -m faults
 
 # Everything that talks to a real server: llama.cpp, and vLLM and SGLang where their environments are installed.
 real: $(VENV)/.dev

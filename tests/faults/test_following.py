@@ -224,6 +224,26 @@ async def test_a_few_rounds(name: str, ssh_proxy: FaultProxy, host_folder: Path)
     assert local.size > 10_000
 
 
+async def lost_by_the_host(proxy: FaultProxy, folder: Path, count: int, seed: int) -> None:
+    """One old file is kept and `> log` happens: outages outlast what the host keeps, and that has to be said."""
+    local = await rounds(proxy, folder, ["refuse", "stall", "cut"], count, seed, keep=1, modes="rename,cut")
+    missing = compare(local, (folder / "truth").read_bytes())
+    marked = [mark for mark in local.marks if mark.lost_bytes != 0]
+    assert bool(missing) <= bool(marked)
+
+
+@pytest.mark.usefixtures("quick_keepalive")
+async def test_what_the_hosts_own_rotation_lost_is_marked(ssh_proxy: FaultProxy, host_folder: Path) -> None:
+    await lost_by_the_host(ssh_proxy, host_folder, 3, seed=5)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.usefixtures("quick_keepalive")
+async def test_what_the_hosts_own_rotation_lost_is_marked_many_rounds(ssh_proxy: FaultProxy, host_folder: Path) -> None:
+    await lost_by_the_host(ssh_proxy, host_folder, ROUNDS // 3, seed=random.randrange(1_000_000))
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.usefixtures("quick_keepalive")
