@@ -6,26 +6,17 @@ Nothing can be changed in a recording; every command says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from specconsole.core.reading.model import START_PHASES, Phase, Reading
 from specconsole.core.reading.reading import Reader
 from specconsole.core.views.host import GpuView, HostView
 from specconsole.core.views.launch import HealthAnswer, LaunchState, LaunchView
-from specconsole.errors import RefusedError
 from specconsole.ports import Clock
 from specconsole.services.board import Board
-from specconsole.services.commands import (
-    AttachOrder,
-    FoundServer,
-    LaunchOrder,
-    LineSource,
-    ProfileSummary,
-    Progress,
-    StopPlan,
-)
+from specconsole.services.commands import LineSource
+from specconsole.services.looking_only import LookingOnly
 from specconsole.services.spool import Spool
 
 if TYPE_CHECKING:
@@ -38,67 +29,15 @@ HISTORY_STEP_S = 5.0
 _WHY_NOT = "this is a recording; `specconsole` alone is the live window"
 
 
-class ReplayCommands:
-    """The commands of a window that shows a recording: looking only."""
-
-    read_only = True
+class ReplayCommands(LookingOnly):
+    """The commands of a window that shows a recording."""
 
     def __init__(self, spool: Spool) -> None:
+        super().__init__(_WHY_NOT)
         self._spool = spool
-
-    def can(self, what: str) -> str:
-        return _WHY_NOT
 
     def line_source(self, launch_id: str) -> LineSource | None:
         return self._spool if launch_id == LAUNCH_ID and self._spool.size_bytes else None
-
-    def _refuse(self) -> NoReturn:
-        raise RefusedError(_WHY_NOT)
-
-    async def profiles(self) -> Sequence[ProfileSummary]:
-        return ()
-
-    async def known_hosts(self) -> Sequence[str]:
-        return ()
-
-    async def add_host(self, name: str) -> None:
-        self._refuse()
-
-    async def remove_host(self, name: str) -> None:
-        self._refuse()
-
-    async def reconnect(self, name: str) -> None:
-        self._refuse()
-
-    async def trust_key(self, host: str, fingerprint: str) -> None:
-        self._refuse()
-
-    async def answer(self, question_id: str, text: str | None) -> None:
-        self._refuse()
-
-    async def found_servers(self, host: str) -> Sequence[FoundServer]:
-        return ()
-
-    async def launch(self, order: LaunchOrder) -> str:
-        self._refuse()
-
-    async def relaunch(self, launch_id: str, overrides: Mapping[str, Any]) -> str:
-        self._refuse()
-
-    async def stop_plan(self, launch_id: str) -> StopPlan:
-        self._refuse()
-
-    async def stop(self, launch_id: str, progress: Progress) -> None:
-        self._refuse()
-
-    async def attach(self, order: AttachOrder) -> str:
-        self._refuse()
-
-    async def forget(self, launch_id: str) -> None:
-        self._refuse()
-
-    async def collect_evidence(self, launch_id: str, progress: Progress) -> Path:
-        self._refuse()
 
 
 class Replay:

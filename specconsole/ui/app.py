@@ -16,7 +16,8 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from specconsole.core.views.question import Question
-from specconsole.services.commands import LaunchOrder
+from specconsole.services.board import Board
+from specconsole.services.commands import Commands, LaunchOrder
 from specconsole.ui.desk import Desk
 from specconsole.ui.errands import Errands
 from specconsole.ui.formatters import safe
@@ -71,6 +72,10 @@ class ConsoleApp(App[None]):
         self._problems = problems
         self._welcome = welcome
         self._first_order: LaunchOrder | None = None
+        self.late_errands: list[str] = []
+        """Names of what was called off because the window was left before it had ended."""
+        self.painted = asyncio.Event()
+        """Set with the first paint: what takes long to start may begin."""
         super().__init__()
         for theme in themes:
             self.register_theme(theme)
@@ -109,8 +114,7 @@ class ConsoleApp(App[None]):
         self.set_interval(TICK_S, self.tick)
         if self._welcome:
             self.say(self._welcome, title="specconsole", timeout=15)
-        if self._first_order is not None:
-            self._place(self._first_order)
+        self.call_after_refresh(self.painted.set)
         for problem in self._problems:
             self._say(problem, "configuration", "warning")
 
@@ -119,8 +123,17 @@ class ConsoleApp(App[None]):
         self._write_terminal(POP_TITLE)
         self.screen_of_all.log_pane.close()
 
+    def connect(self, board: Board, commands: Commands) -> None:
+        """The services stand: from now on their board and commands."""
+        self.desk.board, self.desk.commands = board, commands
+        self._notices.turn_to(board)
+        self._board_version = -1
+        if self._first_order is not None:
+            self._place(self._first_order)
+            self._first_order = None
+
     def order_first(self, order: LaunchOrder) -> None:
-        """Places this order as soon as the window stands."""
+        """Places this order as soon as the services stand."""
         self._first_order = order
 
     def _place(self, order: LaunchOrder) -> None:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 def snapshot(screen: ConsoleScreen, theme: str) -> WindowState:
     """The state as it is now."""
     desk, pane = screen.desk, screen.log_pane
-    kept = list(desk.tabs)
+    # What the board has not shown yet is not forgotten by leaving early.
+    kept = [*desk.tabs, *(tab for tab in desk.waiting_tabs if tab not in desk.tabs)]
     places = pane.places() | {key: line for key, line in pane.waiting_places.items() if key not in pane.places()}
     return WindowState(
         theme=theme,
-        selected_launch=desk.launch_id,
+        selected_launch=desk.wanted_launch_id or desk.launch_id,
         selected_host=desk.host_name,
         pane=screen.pane,
         wrap=pane.view.wrap,

@@ -22,6 +22,11 @@ class Notices:
         # What happened before the window opened is no news.
         self._seen = board.facts[-1].seq if board.facts else 0
 
+    def turn_to(self, board: Board) -> None:
+        """From now on these facts; what was on that board before is no news."""
+        self._board = board
+        self._seen = board.facts[-1].seq if board.facts else 0
+
     def take(self) -> None:
         """Says what is new."""
         for fact in self._board.facts_after(self._seen):

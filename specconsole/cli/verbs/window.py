@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import asyncio
     from pathlib import Path
 
     from specconsole.services.board import Board
@@ -93,22 +95,46 @@ def run_window(
     settings = Settings()
 
     async def live() -> list[str]:
-        from specconsole.wiring import open_supervisor
+        from specconsole.services.board import Board
+        from specconsole.services.looking_only import LookingOnly
 
-        async with open_supervisor(hosts=_all_hosts(hosts), read_only=read_only, window=True) as supervisor:
-            badge = "read-only" if read_only else ""
-            app = settings.app(supervisor.board, supervisor.commands, badge=badge, welcome=welcome)
-            if first_order is not None:
-                app.order_first(first_order)
-            await app.run_async()
-            settings.state = app.state
-            return await app.errands.finish(LEAVE_WAIT_S)
+        app = settings.app(
+            Board(), LookingOnly("the services are starting"), badge="read-only" if read_only else "", welcome=welcome
+        )
+        if first_order is not None:
+            app.order_first(first_order)
+        left = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(_serve(app, hosts, left, read_only=read_only), name="services")
+            try:
+                await app.run_async()
+            finally:
+                settings.state = app.state
+                left.set()
+                if not app.painted.is_set():
+                    serving.cancel()
+        return app.late_errands
 
     late_ones = asyncio.run(live())
     settings.save(settings.state)
     for late in late_ones:
         print(f"specconsole: {late}: still under way when the window closed", file=sys.stderr)
     return 0
+
+
+async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *, read_only: bool) -> None:
+    """Starts the services once the window is painted, and ends them when it was left. A fault ends the window."""
+    import asyncio
+
+    await app.painted.wait()
+    try:
+        wiring = await asyncio.to_thread(importlib.import_module, "specconsole.wiring")
+        async with wiring.open_supervisor(hosts=_all_hosts(hosts), read_only=read_only, window=True) as console:
+            app.connect(console.board, console.commands)
+            await left.wait()
+            app.late_errands = await app.errands.finish(LEAVE_WAIT_S)
+    finally:
+        app.exit()
 
 
 def _all_hosts(more: tuple[str, ...]) -> tuple[str, ...]:
