@@ -327,6 +327,16 @@ class ServerApi(Protocol):
         """What became of what was asked."""
 
 
+class BenchLauncher(Launcher, Protocol):
+    """A launcher whose processes need files beside them: the load generator, its plan, its requests."""
+
+    async def prepare(self, launch_id: str, files: Mapping[str, bytes]) -> str:
+        """Makes the folder of a launch to come and puts `files` (names -> bytes, mode 0600) into it; returns its path.
+
+        `start` then starts in it. Raises BadInputError with the host's reason, TransportError.
+        """
+
+
 class GpuProbe(Protocol):
     """The GPU tool of one host. Raises GpuToolError when the tool has no figures, TransportError when the way there
     is broken."""

@@ -15,10 +15,10 @@ from specconsole.core.hardware.processes import PortHolders, parse_detail, parse
 from specconsole.core.launching import preflight as checks
 from specconsole.core.launching import probes
 from specconsole.core.launching.folder import LaunchRecord, parse_moment, parse_observed, parse_start
-from specconsole.core.launching.script import start_script
+from specconsole.core.launching.script import Family, in_family, start_script
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.stopping import LeftOver, StopEvent
-from specconsole.errors import FileMissingError, NotFoundError, RefusedError, SpecconsoleError
+from specconsole.errors import BadInputError, FileMissingError, NotFoundError, RefusedError, SpecconsoleError
 from specconsole.ports import Transport
 
 # A start holds its lock for the seconds that the script takes; a dead console's lock is free after this.
@@ -28,8 +28,9 @@ _START_LOCK_S = 60
 class ProcessLauncher:
     """Launcher over any Transport; see `ports.Launcher`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, *, family: Family = "launches") -> None:
         self._transport = transport
+        self._family: Family = family
         self._root = ""
         """Folder of this machine's launches, once the host has said it."""
 
@@ -76,7 +77,8 @@ class ProcessLauncher:
                 finding = await self._check_port(spec, spec.port)
                 if finding.severity == "stop":
                     raise RefusedError(finding.text, where=self.host, try_=finding.try_)
-            done = await self._transport.run_sh(start_script(spec, secrets), timeout_s=60)
+            script = start_script(spec, secrets, prepared=self._family != "launches")
+            done = await self._transport.run_sh(in_family(script, self._family), timeout_s=60)
             parse_start(done.stdout or done.stderr, self.host)
         record = await self.observe(spec.launch_id)
         if record is None:
@@ -86,12 +88,27 @@ class ProcessLauncher:
     async def discover(self) -> tuple[LaunchRecord, ...]:
         return await self._observe([])
 
-    async def list_ids(self) -> tuple[str, ...]:
+    async def prepare(self, launch_id: str, files: Mapping[str, bytes]) -> str:
+        folder = f"{await self._the_root()}/{launch_id}"
+        done = await self._transport.run(["mkdir", "-p", "-m", "700", folder])
+        if not done.ok:
+            reason = done.stderr.decode("utf-8", "replace").strip()
+            raise BadInputError(
+                f"the folder can't be made: {reason}", where=self.host, try_="check owner and free space"
+            )
+        for name, data in files.items():
+            await self._transport.write_file(f"{folder}/{name}", data)
+        return folder
+
+    async def _the_root(self) -> str:
         if not self._root:
             # An id that no launch has: only the host's own facts come back.
             self._root = parse_moment(await self._sh(probes.OBSERVE, ["-"])).root
+        return self._root
+
+    async def list_ids(self) -> tuple[str, ...]:
         try:
-            return tuple(await self._transport.list_dir(self._root))
+            return tuple(await self._transport.list_dir(await self._the_root()))
         except FileMissingError:
             return ()
 
@@ -138,7 +155,7 @@ class ProcessLauncher:
         drop_requests: Callable[[], Awaitable[str]] | None = None,
     ) -> AsyncIterator[StopEvent]:
         record = await self._known(launch_id)
-        stopper = ProcessStopper(self._transport, record, self._port_left_over)
+        stopper = ProcessStopper(self._transport, record, self._port_left_over, self._family)
         async for event in stopper.run(by=by, at_s=at_s, grace_s=grace_s, drop_requests=drop_requests):
             yield event
 
@@ -188,7 +205,7 @@ class ProcessLauncher:
         return tuple(found)
 
     async def _sh(self, script: str, args: Sequence[str] = ()) -> bytes:
-        done = await self._transport.run_sh(script, args)
+        done = await self._transport.run_sh(in_family(script, self._family), args)
         if done.exit_status is None:
             raise SpecconsoleError("a probe on the host was interrupted", where=self.host, try_="once more")
         return done.stdout

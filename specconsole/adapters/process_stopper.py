@@ -14,6 +14,7 @@ from specconsole.core.hardware.processes import Process, ProcessTable, parse_det
 from specconsole.core.launching import probes
 from specconsole.core.launching.folder import LaunchRecord, StopMark, parse_observed, stop_mark_line
 from specconsole.core.launching.ownership import Identity, Owned, identity, owned, signal_words
+from specconsole.core.launching.script import Family, in_family
 from specconsole.core.launching.stopping import LeftOver, StopEvent, describe_exit
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import Transport
@@ -83,8 +84,10 @@ class ProcessStopper:
         transport: Transport,
         record: LaunchRecord,
         port_left_over: Callable[[int], Awaitable[tuple[LeftOver, ...]]],
+        family: Family = "launches",
     ) -> None:
         self._transport = transport
+        self._family = family
         self._record = record
         self._port_left_over = port_left_over
         self._look = ProcessLook(transport, record)
@@ -110,7 +113,7 @@ class ProcessStopper:
                 yield StopEvent("verifying", "it had ended already", alive=0)
             else:
                 line = stop_mark_line(StopMark(by, at_s))
-                await self._transport.run_sh(probes.MARK_STOP, [self._record.launch_id, line])
+                await self._transport.run_sh(in_family(probes.MARK_STOP, self._family), [self._record.launch_id, line])
                 yield StopEvent("asked", "stop asked for", alive=alive)
             async for event in self._end_processes(lock, grace_s, drop_requests):
                 yield event
@@ -125,7 +128,7 @@ class ProcessStopper:
         if not done:
             await self._look.refresh()
             if self._look.owned.proven:
-                await self._transport.run_sh(probes.UNMARK_STOP, [self._record.launch_id])
+                await self._transport.run_sh(in_family(probes.UNMARK_STOP, self._family), [self._record.launch_id])
         await lock.release()
 
     async def _end_processes(
@@ -181,7 +184,7 @@ class ProcessStopper:
         text = f"{len(left)} left over; {text}" if left else f"nothing is left; {text}"
         if not ours and record.stop is not None:
             word = "killed" if self._killed else "clean"
-            await self._transport.run_sh(probes.MARK_ENDED, [record.launch_id, word])
+            await self._transport.run_sh(in_family(probes.MARK_ENDED, self._family), [record.launch_id, word])
         return StopEvent(
             "finished",
             text,
@@ -203,7 +206,7 @@ class ProcessStopper:
             if clock() > end:
                 await self._look.signal("KILL", [wrapper])
             await asyncio.sleep(0.05)
-        done = await self._transport.run_sh(probes.OBSERVE, [self._record.launch_id])
+        done = await self._transport.run_sh(in_family(probes.OBSERVE, self._family), [self._record.launch_id])
         found = parse_observed(done.stdout)
         return found[0] if found else self._record
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError
@@ -18,6 +19,10 @@ from specconsole.errors import BadInputError
 LAUNCH_VARIABLE = "SPECCONSOLE_LAUNCH"
 STATE_FOLDER = "$HOME/.local/state/specconsole"
 """Fixed, not XDG's: a session over SSH and one at the desk may differ in XDG_STATE_HOME, and must find the same."""
+
+Family = Literal["launches", "benches"]
+"""What a folder under the state folder is about: a server, or a benchmark run. Both are started, found again and ended
+by the same scripts."""
 
 _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -114,9 +119,15 @@ exit 0
 """
 
 
-def start_script(spec: LaunchSpec, secrets: Mapping[str, str]) -> str:
+def in_family(script: str, family: Family) -> str:
+    """A script about launches -> the same about another family's folders."""
+    return script.replace(f"{STATE_FOLDER}/launches/", f"{STATE_FOLDER}/{family}/")
+
+
+def start_script(spec: LaunchSpec, secrets: Mapping[str, str], *, prepared: bool = False) -> str:
     """`start`: makes the folder whole or not at all, starts the wrapper, and waits until the server is recorded.
 
+    `prepared`: the folder is there already, with files that the process needs, and nothing was started in it.
     Secrets come in as text on standard input and go to a file of mode 0600, so `ps` shows them at no time.
     Prints `key=value` lines for `folder.parse_start`.
     """
@@ -128,6 +139,7 @@ def start_script(spec: LaunchSpec, secrets: Mapping[str, str]) -> str:
         files.append(("secrets.sh", wanted))
     # Last: a folder with `requested.json` is a whole one.
     files.append(("requested.json", spec.to_json_line() + "\n"))
+    new = '[ -d "$dir" ] && [ ! -e "$dir/requested.json" ]' if prepared else 'mkdir "$dir" 2>&1'
     puts = "\n".join(f"put {name} {quote(text)} || lost" for name, text in files)
     return f"""\
 {{
@@ -137,7 +149,7 @@ fail() {{ printf 'error=%s\\n' "$1"; printf '%s\\n' "${{why:-}}" | head -n 3; ex
 command -v setsid >/dev/null 2>&1 || fail no-setsid
 root={STATE_FOLDER}/launches/$(machine); dir=$root/{spec.launch_id}
 why=$(mkdir -p "$root" 2>&1) || fail state-folder
-why=$(mkdir "$dir" 2>&1) || fail launch-folder
+why=$({new}) || fail launch-folder
 lost() {{
   # dash says no more than "I/O error".
   why="$why; $(df -Pk "$root" 2>/dev/null | awk 'NR==2 {{print $4}}') KiB free there"
