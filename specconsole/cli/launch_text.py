@@ -80,7 +80,7 @@ def failure_text(view: LaunchView) -> str:
     from specconsole.core.launching.stopping import describe_exit
 
     failure = view.reading.failure if view.reading is not None else None
-    if failure is None:
+    if failure is None or (failure.line is None and view.health_detail):
         return view.health_detail or describe_exit(view.exit_status)
     where = f" (log line {failure.line_no})" if failure.line_no is not None else ""
     return f"{failure.failure_class}: {failure.line or describe_exit(view.exit_status)}{where}"

@@ -24,6 +24,7 @@ from specconsole.services.account_watch import AccountWatch
 from specconsole.services.answer_watch import AnswerWatch, Situation
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board, FactKind
+from specconsole.services.first_answer import FirstAnswer
 from specconsole.services.launch_view import WhoWeAre, failure_note, history_note, keep_time, view_of_record
 from specconsole.services.log_intake import LogIntake
 
@@ -34,8 +35,7 @@ _LINK_RETRY_S = 2.0
 _PUBLISH_S = 0.5
 _START_TAKES_S = 30.0
 """A start takes well under a second; on a slow network file system, some."""
-_FRESH_S = 3.0
-"""A server this young that answers at our first question has only just begun to."""
+_DISK_RETRY_S = 5.0
 
 Answered = Callable[["LaunchWatch"], Awaitable[None]]
 """Called once, when the first answer is proven under our eyes."""
@@ -58,7 +58,7 @@ class LaunchWatch:
         http: HttpClient,
     ) -> None:
         self.record = record
-        self._observed_at_s = clock.monotonic_s()
+        self._first_answer = FirstAnswer(launcher, clock, record)
         self.intake = intake
         self._launcher = launcher
         self._board = board
@@ -70,8 +70,8 @@ class LaunchWatch:
         self.state: LaunchState = "preparing" if record.alive else "unknown"
         self._asker = AnswerWatch(answers, clock, self._situation, self._asked)
         self._trouble = ""
-        self._answered_after_s: float | None = record.answered_after_s
-        self._recorded = False
+        self._log_trouble = ""
+        """Why the log can't be kept here; its launch is as it was."""
         self._left_over: tuple[str, ...] = ()
         self._stale_since_s: float | None = None
         self._news: LaunchRecord | Literal["folder-gone", "link-down"] | None = None
@@ -100,7 +100,7 @@ class LaunchWatch:
     @property
     def answered_after_s(self) -> float | None:
         """Seconds from the start to the first proven answer; None when it never answered under our eyes."""
-        return self._answered_after_s
+        return self._first_answer.after_s
 
     @property
     def over(self) -> bool:
@@ -149,6 +149,10 @@ class LaunchWatch:
                 self._caught_up.set()
                 await self._clock.sleep(_LINK_RETRY_S)
                 continue
+            except SpecconsoleError as error:
+                await self._cannot_keep(error)
+                continue
+            self._log_trouble = ""
             # A server that never stops writing leaves no moment without news: what the last look saw is enough.
             if not came or self.intake.reader.offset >= (self.record.log_bytes or 0):
                 self._caught_up.set()
@@ -159,6 +163,17 @@ class LaunchWatch:
             pause_s = 0.1 if came else min(pause_s * 1.5, 0.5)
             # A log that floods is read without a pause, but others get their turn.
             await self._clock.sleep(0 if came and self.intake.reader.offset < (self.record.log_bytes or 0) else pause_s)
+
+    async def _cannot_keep(self, error: SpecconsoleError) -> None:
+        """This console's disk is full, or its folder is gone: said, and tried again from the last checkpoint."""
+        if str(error) != self._log_trouble:
+            self._log_trouble = str(error)
+            self._tell("note", self._log_trouble)
+        self._caught_up.set()
+        self.publish()
+        await self._clock.sleep(_DISK_RETRY_S)
+        with suppress(SpecconsoleError):
+            await self.intake.reopen()
 
     async def _publish_reading(self) -> None:
         over = self.state in lifecycle.ENDED
@@ -213,11 +228,9 @@ class LaunchWatch:
 
     async def _observed(self, record: LaunchRecord) -> None:
         self.record = record
-        self._observed_at_s = self._clock.monotonic_s()
+        self._first_answer.observed(record)
         if record.moment.now_s is not None:
             self.intake.host_offset_s = record.moment.now_s - self._clock.wall_s()
-        if self._answered_after_s is None:
-            self._answered_after_s = record.answered_after_s
         if record.problem and record.spec is None:
             self._trouble = record.problem
         if record.stop is not None and record.ended and record.alive is not True:
@@ -242,6 +255,9 @@ class LaunchWatch:
             await self.intake.drain()
         except (TransportError, TimeoutError):
             return
+        except SpecconsoleError as error:
+            # That it is gone matters more than that its last words can't be kept here.
+            self._log_trouble = str(error)
         reading = self._reading = self._read(over=True)
         # A stop that was asked for, and whose console died before it could look around, is still a stop.
         meant = record.stop is not None or reading.phase == "stopped"
@@ -255,7 +271,7 @@ class LaunchWatch:
 
     async def _asked(self, fact: FactName | None) -> None:
         if fact == "answered":
-            await self._note_first_answer()
+            await self._first_answer.note(saw_silence=self._asker.saw_silence)
             self.account.begin()
         if fact is not None:
             await self._fact(fact)
@@ -265,20 +281,6 @@ class LaunchWatch:
         for note in await self.account.learn(self.record, self._reading, self.intake.spool):
             self._tell("note", note)
         self.publish()
-
-    async def _note_first_answer(self) -> None:
-        age_s = self._age_now_s()
-        # A server that answers at our first question may have done so for hours.
-        if self._answered_after_s is None and age_s is not None and (self._asker.saw_silence or age_s < _FRESH_S):
-            self._answered_after_s = age_s
-            # Only a convenience for other consoles; our own history has it.
-            with suppress(SpecconsoleError, TimeoutError):
-                await self._launcher.mark_answered(self.launch_id, age_s)
-
-    def _age_now_s(self) -> float | None:
-        if self.record.age_s is None:
-            return None
-        return self.record.age_s + max(0.0, self._clock.monotonic_s() - self._observed_at_s)
 
     # ---------------------------------------------------------------- facts
 
@@ -320,13 +322,12 @@ class LaunchWatch:
             case "hush":
                 await self._asker.hush()
             case "record-answer":
-                if self._answered_after_s is not None and self.record.answered_after_s is None and not self._recorded:
-                    self._recorded = True
+                if self._first_answer.take_for_history():
                     await self._on_answered(self)
             case "verify-gone":
                 await self._verify_gone()
             case "tell-answers":
-                after = "" if self._answered_after_s is None else f" after {self._answered_after_s:.1f} s"
+                after = "" if self.answered_after_s is None else f" after {self.answered_after_s:.1f} s"
                 self._tell("answers", f"answers{after}")
             case "tell-failed":
                 self._tell("failed", failure_note(self.record, self._reading))
@@ -336,17 +337,10 @@ class LaunchWatch:
                 reason = self._reading.stall_reason if self._reading is not None else None
                 self._tell("stalled", reason or "silent beyond what this phase explains")
             case "re-observe":
-                found = await self._try_observe()
-                if found is not None:
-                    await self._observed(found)
+                with suppress(SpecconsoleError, TimeoutError):
+                    self.report(await self._launcher.observe(self.launch_id))
             case "start" | "follow":
                 pass
-
-    async def _try_observe(self) -> LaunchRecord | None:
-        try:
-            return await self._launcher.observe(self.launch_id)
-        except (SpecconsoleError, TimeoutError):
-            return None
 
     async def _verify_gone(self) -> None:
         try:
@@ -381,13 +375,14 @@ class LaunchWatch:
         """Puts the present view on the board."""
         now_s = self._clock.monotonic_s()
         before = self._board.launches.get(self.launch_id)
+        known = view_of_record(self.record, self._launcher.host, self._us)
         view = replace(
-            view_of_record(self.record, self._launcher.host, self._us),
+            known,
             state=self.state,
             reading=self._reading,
             health=self._asker.health,
-            health_detail=self._trouble or self._asker.detail,
-            answered_after_s=self._answered_after_s,
+            health_detail=self._trouble or self._log_trouble or self._asker.detail or known.health_detail,
+            answered_after_s=self.answered_after_s,
             spool_path=str(self.intake.spool.path) if self.intake.spool is not None else None,
             left_over=self._left_over,
             stale_since_s=self._stale_since_s,

@@ -34,6 +34,7 @@ def view_of_record(record: LaunchRecord, host: str, us: WhoWeAre) -> LaunchView:
         engine=spec.engine,
         port=spec.port,
         state="unknown",
+        health_detail=record.problem,
         started_at_s=record.started_at_s,
         ended_at_s=record.exit_at_s,
         age_s=record.age_s if record.alive else None,
@@ -53,7 +54,7 @@ def view_of_record(record: LaunchRecord, host: str, us: WhoWeAre) -> LaunchView:
 def failure_note(record: LaunchRecord, reading: Reading | None) -> str:
     """Why it failed, in one line."""
     failure = reading.failure if reading is not None else None
-    if failure is not None:
+    if failure is not None and (failure.line or not record.problem):
         return f"{failure.failure_class}: {failure.line or describe_exit(record.exit_status)}"
     return record.problem or describe_exit(record.exit_status)
 

@@ -63,7 +63,8 @@ class LogIntake:
         self._key: StartKey | None = None
         self._history: History | None = None
         secrets = tuple(secrets)
-        self._masker = Masker(secrets)
+        self._secrets = tuple(secrets)
+        self._masker = Masker(self._secrets)
         self._glimpse = TailGlimpse(transport, path, clock, engine, secrets)
         self._follower: Follower | CommandLog | None = None
         self._spool: Spool | None = None
@@ -192,7 +193,23 @@ class LogIntake:
             if not self._step.cancelled():
                 self._step.exception()
 
+    async def reopen(self) -> None:
+        """Goes back to the last checkpoint, after the spool could not be written: what was read since is read again."""
+        async with self._turn:
+            await self._finish_step()
+            if self._follower is not None:
+                await self._follower.aclose()
+            if self._spool is not None:
+                self._spool.close()
+            self._follower, self._spool = None, None
+            self.unlock()
+            self._masker = Masker(self._secrets)
+            await self.open()
+
     async def _advance(self) -> bool:
+        if self._follower is None:
+            # It could not be reopened yet.
+            await self.open()
         assert self._follower is not None
         assert self._spool is not None
         if not self._log_command:

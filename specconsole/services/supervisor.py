@@ -281,9 +281,9 @@ class Supervisor:
         try:
             await watch.run()
             await self._recorder.ended(watch)
-        except SpecconsoleError as error:
-            # This console can't keep the log (full disk, state folder not writable): said, and the others go on.
-            watch.trouble(str(error))
+        except* SpecconsoleError as group:
+            # This console can't keep the log (state folder not writable): said, and the others go on.
+            watch.trouble(str(group.exceptions[0]))
 
     def forget(self, launch_id: str) -> None:
         """Drops an ended launch from the list; its folder on the host stays."""

@@ -220,3 +220,41 @@ def test_settings_that_are_none_and_hosts_that_are_none(verbs: Verbs, tmp_path: 
     done = verbs("--read-only", "launch", path)
     assert (done.status, "read-only" in done.problem) == (5, True)
     assert free_port() > 0
+
+
+def test_a_console_whose_own_disk_is_full_says_so_and_harms_nothing(
+    verbs: Verbs, tmp_path: Path, tiny_console_disk: Path
+) -> None:
+    code = (
+        "import time\nfor n in range(30000): print('a line of some length, number', n)\n"
+        "print('end', flush=True)\ntime.sleep(600)"
+    )
+    launch_id = verbs("launch", str(write_profile(tmp_path, "chatty", [sys.executable, "-c", code]))).out.strip()
+    view = wait_until(
+        lambda: next(
+            (v for v in verbs("status", "--json").json if "can't keep the log here" in v["health_detail"]), None
+        ),
+        what="the trouble is shown",
+    )
+    assert "No space left on device" in view["health_detail"]
+    assert view["state"] in ("preparing", "starting", "loading", "stalled")
+    done = verbs("stop", launch_id)
+    assert (done.status, "nothing is left" in done.out) == (0, True)
+    assert Path(view["log_path"]).read_bytes().endswith(b"end\n")
+    subprocess.run(["mount", "-o", "remount,size=64m", str(tiny_console_disk)], check=True)
+    assert verbs("logs", launch_id, "--raw").out.encode() == Path(view["log_path"]).read_bytes()
+
+
+@pytest.fixture
+def tiny_console_disk(isolated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk of 800 KiB for the console's own files; the launches are elsewhere."""
+    folder = tmp_path / "console-state"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small tmpfs")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

@@ -155,6 +155,8 @@ def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:
     process = parse_process(block.get("process", ""))
     if process is None and "process" in block:
         problems.append("the record of its process can't be read")
+    if process is not None and moment.boot and process.boot != moment.boot and "exit" not in block:
+        problems.append("its machine (or container) was started anew since, and the server ended with it")
     status, exit_uptime_s = _exit(block.get("exit", ""))
     log_bytes, log_mtime_s = _log(block.get("log", ""))
     return LaunchRecord(

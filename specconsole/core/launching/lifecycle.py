@@ -65,7 +65,8 @@ def step(state: LaunchState, fact: FactName) -> Step:
         case "link-down":
             return Step("unknown", ("hush",)) if state not in ("unknown", "queued") else Step(state)
         case "link-up":
-            return Step("unknown", ("re-observe",)) if state == "unknown" else Step(state)
+            # What it is now, the observation that proves the link says in the next fact.
+            return Step(state)
         case "folder-gone":
             return Step(state) if state in ("queued", "preparing") else Step("gone", ("hush",))
         case "start-failed":

@@ -84,6 +84,7 @@ def test_alive_means_the_same_process_and_not_its_number(root: Path) -> None:
         (folder / "process").write_text(f"pid={os.getpid()} start_ticks={ticks} boot={here} uptime=1.0\n")
         record = observe("mine")[0]
         assert record.alive is alive
+        assert ("started anew" in record.problem) == (here == "another")
     assert record.age_s is None, "a process of another boot has no age"
 
 

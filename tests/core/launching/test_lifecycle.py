@@ -75,7 +75,6 @@ TABLE: dict[LaunchState, dict[FactName, tuple[LaunchState, tuple[Action, ...]]]]
         **{fact: then for fact, then in ENDINGS.items() if fact != "link-down"},
         "start-failed": NOT_STARTED,
         "process-up": UP,
-        "link-up": ("unknown", ("re-observe",)),
     },
 }
 
