@@ -165,7 +165,8 @@ async def _transport(name: str) -> Transport:
         from specconsole.adapters.local import LocalTransport
 
         return LocalTransport()
-    link = ssh_link(name)
+    # In a thread: it reads hosts.toml and, the first time, loads the SSH library (0.2 s).
+    link = await asyncio.to_thread(ssh_link, name)
     await link.connect(asker_on_terminal())
     return link
 
@@ -195,9 +196,9 @@ class HostOpener:
         if name == LOCAL or self._asker is None:
             transport = await _transport(name)
         else:
-            transport = ssh_link(name)
+            transport = await asyncio.to_thread(ssh_link, name)
         if isinstance(transport, Link):
-            keeper = self._keeper(transport, name)
+            keeper = self._keeper(transport, read_only=(await asyncio.to_thread(host_entry, name)).read_only)
             self.keepers[name] = keeper
             background.append(keeper.run)
         if self._asker is not None:  # somebody looks at the board
@@ -214,7 +215,7 @@ class HostOpener:
             transport, self._board, self._clock, hardware_tools(), gpu_every_s=gpu_interval_s(self._sampled)
         )
 
-    def _keeper(self, link: Link, name: str) -> HostLink:
+    def _keeper(self, link: Link, *, read_only: bool) -> HostLink:
         from specconsole.adapters.network_watch import NetworkWatch
         from specconsole.services.host_link import HostLink
 
@@ -224,7 +225,7 @@ class HostOpener:
             self._clock,
             asker=self._asker,
             network=NetworkWatch(),
-            read_only=self._read_only or host_entry(name).read_only,
+            read_only=self._read_only or read_only,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Protocol
 
 from specconsole.core.hosts.listing import HostEntry
@@ -30,7 +30,7 @@ class HostDesk:
     def __init__(
         self,
         supervisor: Supervisor,
-        keepers: Mapping[str, HostLink],
+        keepers: MutableMapping[str, HostLink],
         book: HostsBook,
         aliases: Sequence[str],
         asker: BoardAsker | None,
@@ -59,6 +59,7 @@ class HostDesk:
         """Stops watching it and forgets it; one of the hand-written file comes back with the next console."""
         listed = await asyncio.to_thread(self._book.read)
         await self._sup.drop_host(name)
+        self._keepers.pop(name, None)
         if name in listed and not self._sup.parts.read_only:
             try:
                 await asyncio.to_thread(self._book.remove, name)
