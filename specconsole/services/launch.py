@@ -252,7 +252,8 @@ class LaunchWatch:
         if self.state in lifecycle.ENDED or self.state == "stopping":
             return
         try:
-            await self.intake.drain()
+            if not self.intake.final:
+                await self.intake.drain()
         except (TransportError, TimeoutError):
             return
         except SpecconsoleError as error:

@@ -6,6 +6,7 @@ that is silently ignored costs a ten-minute start. Values are kept as written; f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from specconsole.core.launching.toml_place import line_of, nearest
 from specconsole.errors import BadInputError
 
 ArgValue = str | int | float | bool | list[Any] | dict[str, Any]
+
+_SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|ACCESS_KEY)$", re.IGNORECASE)
 
 ENGINES = ("sglang", "vllm", "llamacpp", "other")
 
@@ -187,6 +190,12 @@ def decode_profile(data: Mapping[str, Any], text: str, source: str, *, name: str
     for key, value in args.items():
         if not isinstance(value, str | int | float | bool | list | dict):
             raise take.error(("args", key), f"must be text, number, switch, list or table, not {_kind(value)}")
+    env = take.text_table("env")
+    for key in env:
+        if _SECRET_NAME.search(key) and env[key]:
+            raise take.error(
+                ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
+            )
     secrets = take.text_table("secrets")
     for key, value in secrets.items():
         if not value.startswith(("env:", "file:")):
@@ -203,7 +212,7 @@ def decode_profile(data: Mapping[str, Any], text: str, source: str, *, name: str
         command=(binary,) if binary is not None else command,
         environment=take.text("environment"),
         args=args,
-        env=take.text_table("env"),
+        env=env,
         secrets=secrets,
         host=take.text("host"),
         bind=take.text("bind") or "127.0.0.1",

@@ -113,6 +113,7 @@ printf 'pid=%s start_ticks=%s\\n' $$ "$ticks" >"$dir/wrapper.tmp" && mv "$dir/wr
 # In a subshell: dash writes `Killed` to wherever it has redirected itself, and that line is none of the server's.
 (exec setsid sh "$dir/server.sh" "$dir" "$2" </dev/null >>"$dir/server.log" 2>&1)
 status=$?
+rm -f "$dir/secrets.sh"
 printf '%-5s %-40s\\n' "$status" "$(cut -d' ' -f1 /proc/uptime)" 1<>"$dir/exit.tmp" && mv "$dir/exit.tmp" "$dir/exit"
 exit 0
 }}
@@ -170,7 +171,7 @@ while [ ! -s "$dir/process" ] && [ ! -s "$dir/exit" ] && [ $i -lt 100 ]; do
   i=$((i+1))
 done
 if [ -s "$dir/process" ] || [ -s "$dir/exit" ]; then printf 'started=1\\n'
-else why=$(cat "$dir/wrapper.log"); fail no-process; fi
+else rm -f "$dir/secrets.sh"; why=$(cat "$dir/wrapper.log"); fail no-process; fi
 }}
 """
 

@@ -34,7 +34,8 @@ def root(isolated_home: Path) -> Path:
 
 
 def observe(*launch_ids: str) -> tuple[LaunchRecord, ...]:
-    done = subprocess.run(["sh", "-s", "--", *launch_ids], input=probes.OBSERVE.encode(), capture_output=True, check=True)
+    words = ["sh", "-s", "--", *launch_ids]
+    done = subprocess.run(words, input=probes.OBSERVE.encode(), capture_output=True, check=True)
     assert not done.stderr
     return parse_observed(done.stdout)
 

@@ -86,6 +86,7 @@ def test_a_whole_profile() -> None:
             "where the value is found",
             "env:HF_TOKEN",
         ),
+        ('engine = "vllm"\n[env]\nHF_TOKEN = "hf_abc"\n', "mine.toml:3", "looks like a secret", "env:HF_TOKEN"),
         ('engine = "vllm"\ngrace_s = -1\n', "mine.toml:2", "`grace_s` must be seconds", ""),
         ('engine = "vllm"\nbinary = "a"\ncommand = ["b"]\n', "mine.toml:2", "can't both be given", ""),
     ],
