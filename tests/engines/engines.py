@@ -17,8 +17,7 @@ from tests.engines.support.checkpoints import Checkpoints
 SUPPORT = Path(__file__).parent / "support"
 REPOSITORY = Path(__file__).resolve().parents[2]
 QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-"""One thread: two of them wait for each other by spinning, which beside any other work on two cores is many times slower.
-"""
+"""One thread: two of them wait for each other by spinning, which beside any other work on two cores is far slower."""
 
 
 def environment(engine: str) -> Path:
