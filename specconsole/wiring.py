@@ -225,6 +225,7 @@ class HostOpener:
             self._clock,
             asker=self._asker,
             network=NetworkWatch(),
+            describe=self._asker is not None,
             read_only=self._read_only or read_only,
         )
 

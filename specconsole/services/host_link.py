@@ -53,7 +53,9 @@ class HostLink:
         jitter: Callable[[], float] = random.random,
         read_only: bool = False,
         pace: Pace | None = None,
+        describe: bool = True,
     ) -> None:
+        """`describe` False: the host is not asked about itself at connect (a verb that is done in a second)."""
         self.link = link
         self.facts: HostFacts | None = None
         self._board = board
@@ -63,6 +65,7 @@ class HostLink:
         self._jitter = jitter
         self._read_only = read_only
         self._pace = pace or Pace()
+        self._describe = describe
         self._nudged = asyncio.Event()
         self._person = True
         self._was_up = False
@@ -118,7 +121,8 @@ class HostLink:
         self._set("connecting")
         try:
             await self.link.connect(asker)
-            self.facts = await read_facts(self.link, self._clock)
+            if self._describe:
+                self.facts = await read_facts(self.link, self._clock)
         except SpecconsoleError as error:
             self._set(state_of(error), str(error))
             return error
@@ -129,7 +133,8 @@ class HostLink:
         if self._was_up:
             self._board.tell("host-back", self.host, "connected again", self._clock.wall_s())
         self._was_up = True
-        self._set("up", notes=notes_of(self.facts), uptime_s=self.facts.uptime_s)
+        facts = self.facts or HostFacts()
+        self._set("up", notes=notes_of(facts), uptime_s=facts.uptime_s)
         return None
 
     async def _wait(self, seconds: float | None) -> None:
