@@ -12,8 +12,8 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from specconsole.core.hosts.log_command import restarted
-from specconsole.errors import TransportError
+from specconsole.core.hosts.log_command import once, restarted
+from specconsole.errors import RefusedError, TransportError
 from specconsole.ports import ByteStream, Clock, Transport
 from specconsole.services.follower import Break, Chunk, Place
 
@@ -23,6 +23,8 @@ _QUIET_S = 1.5
 """A command that was started again has printed its past when it is silent for so long."""
 _AGAIN_S = 5.0
 _POLL_S = 0.05
+_ASK_EVERY_S = 2.0
+_ASK_LIMIT_S = 60.0
 
 
 class CommandLog:
@@ -59,7 +61,11 @@ class CommandLog:
         if self._stream is None:
             if self._clock.monotonic_s() < self._again_at_s:
                 return None
-            await self._start()
+            try:
+                await self._start()
+            except RefusedError:
+                # No session channel is left for a command that goes on: it is asked again and again instead.
+                return await self._ask_once()
         data = await self._read()
         if data is None:
             return self._give_up_search() if self._searching and self._quiet() else None
@@ -86,6 +92,22 @@ class CommandLog:
             await self._end()
             raise
         self._heard_s = self._clock.monotonic_s()
+
+    async def _ask_once(self) -> Chunk | Break | None:
+        """What the command prints now, less what is known already."""
+        self._again_at_s = self._clock.monotonic_s() + _ASK_EVERY_S
+        argv = once(self._argv, self._last_s)
+        done = await self._transport.run(
+            ["sh", "-c", 'exec "$@" 2>&1', "sh", *argv], timeout_s=_ASK_LIMIT_S, max_output_bytes=_SEARCH_BYTES
+        )
+        if not done.stdout:
+            return None
+        self._searching = self._place.overlap_bytes > 0
+        self._search.clear()
+        if not self._searching:
+            return self._take(done.stdout)
+        found = self._found(done.stdout)
+        return self._give_up_search() if self._searching else found
 
     async def _read(self) -> bytes | None:
         """None when nothing came within a moment; the read itself goes on."""

@@ -191,6 +191,24 @@ async def test_a_log_command_is_followed_across_a_cut_without_gap_or_repeat(
         assert not spool.marks
 
 
+async def test_a_log_command_without_room_for_it_is_asked_again_and_again(tmp_path: Path, isolated_home: Path) -> None:
+    from tests.support.sshd_lab import sshd_lab
+
+    with sshd_lab(options={"MaxSessions": "2"}) as lab:
+        lab.client_config(isolated_home, alias="few", user=lab.accounts[0])
+        log = lab.homes[lab.accounts[0]] / "command.log"
+        log.write_bytes(b"".join(b"line %d\n" % number for number in range(500)))
+        async with console("few") as it:
+            launch_id = await it.commands.attach(AttachOrder("few", "log-command", f"tail -n +1 -f {log}"))
+            spool = await until(lambda: it.supervisor.watches[launch_id].intake.spool)
+            for total in (1000, 1500):
+                with log.open("ab") as file:
+                    file.write(b"".join(b"line %d\n" % number for number in range(total - 500, total)))
+                await until(lambda: spool.size_bytes >= log.stat().st_size)
+            assert spool.path.read_bytes() == log.read_bytes()
+            assert not spool.marks
+
+
 async def test_nobody_there_is_said_with_what_to_try() -> None:
     async with console() as it:
         with pytest.raises(NotFoundError, match="no engine that we know"):

@@ -57,7 +57,7 @@ def _of_connection(found: Connection | None) -> Iterable[Finding]:
         many = found.sessions >= 4
         yield Finding(
             "works" if many else "limited", "session channels", "4 or more" if many else f"{found.sessions} at once",
-            "" if many else "raise MaxSessions in sshd_config: below 4 GPU figures are polled, below 3 no log command",
+            "" if many else "raise MaxSessions in sshd_config: below 4 GPU figures and log commands are polled",
         )  # fmt: skip
     if found.forwards is True:
         yield Finding("works", "ports of the host", "reached through the connection")

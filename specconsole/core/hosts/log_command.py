@@ -28,6 +28,18 @@ def restarted(argv: Sequence[str], last_s: float | None) -> tuple[str, ...]:
     return tuple(argv)
 
 
+def once(argv: Sequence[str], last_s: float | None) -> tuple[str, ...]:
+    """The same without going on: it prints what there is and ends."""
+    kept: list[str] = []
+    for word in restarted(argv, last_s):
+        if word in ("-f", "--follow", "-F"):
+            continue
+        # `-tf` of `docker logs -tf NAME`: the other letters stay.
+        short = word.startswith("-") and not word.startswith("--") and word[1:].isalpha() and "f" in word
+        kept.append(word.replace("f", "", 1) if short and kept and kept[0] != "tail" else word)
+    return tuple(kept)
+
+
 def _without_since(argv: Sequence[str]) -> list[str]:
     kept: list[str] = []
     skip = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specconsole.core.hosts.adoption import adopted_spec
 from specconsole.core.hosts.discovery import FoundEngine, masked_argv, parse_discovered, server_argv
-from specconsole.core.hosts.log_command import restarted
+from specconsole.core.hosts.log_command import once, restarted
 
 STAT = "{pid} ({name}) S {ppid} 29214 29214 0 -1 4194304 50751 504 0 0 25 15 0 0 20 0 12 0 {ticks} 839991296 112220 0"
 
@@ -115,3 +115,5 @@ def test_log_commands_go_on_a_little_before_where_they_broke_off() -> None:
     )
     assert restarted(["kubectl", "logs", "-f", "p"], 1000.0)[2] == "--since-time=1970-01-01T00:16:30Z"
     assert restarted(["tail", "-f", "x"], 1000.0) == ("tail", "-f", "x")
+    assert once(["docker", "logs", "-tf", "c"], 1000.0) == ("docker", "logs", "--since", "990", "-t", "c")
+    assert once(["tail", "-n", "+1", "-f", "x"], None) == ("tail", "-n", "+1", "x")
