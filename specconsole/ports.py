@@ -316,6 +316,13 @@ class ServerApi(Protocol):
     async def drop_requests(self, http: HttpClient, host: str, port: int) -> str:
         """Asks the server to drop what it works on; one line that says what came of it."""
 
+    @property
+    def shallow_health(self) -> bool:
+        """True where health is 200 although the engine behind it may stand still (vLLM)."""
+
+    async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
+        """(requests that it works on, tokens generated since its start); None for what it does not say."""
+
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
         """Requests that it works on now; None when it doesn't say."""
 

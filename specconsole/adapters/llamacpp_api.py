@@ -17,6 +17,7 @@ class LlamacppApi:
 
     engine = "llamacpp"
     account_words = effective.VOCABULARY.log_words
+    shallow_health = False
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -52,3 +53,6 @@ class LlamacppApi:
 
     def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
         return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)
+
+    async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
+        return None, None

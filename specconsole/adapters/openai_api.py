@@ -15,6 +15,7 @@ class OpenaiApi:
 
     engine = "other"
     account_words: tuple[str, ...] = ()
+    shallow_health = False
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -34,3 +35,6 @@ class OpenaiApi:
 
     def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
         return judge(asked, found, Vocabulary((), {}, (), complete=False), drafts=drafts, build=build)
+
+    async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
+        return None, None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specconsole.adapters.server_api import complete_openai, metric, try_json
-from specconsole.core.engines.sglang import effective
+from specconsole.core.engines.sglang import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
@@ -17,13 +17,11 @@ class SglangApi:
 
     engine = "sglang"
     account_words = effective.VOCABULARY.log_words
+    shallow_health = False
     probe_costs = True
 
     def health_path(self, version: str | None) -> str:
-        # `/ready` (0.5.23) tells the state without generating; older ones answer 404 to it.
-        parts = (version or "").split(".")
-        numbers = [int("".join(c for c in part if c.isdigit()) or 0) for part in parts[:3]]
-        return "/ready" if len(numbers) == 3 and numbers >= [0, 5, 23] else "/health"
+        return quirks.health_path(version)
 
     async def complete(self, http: HttpClient, host: str, port: int, prompt: str, *, timeout_s: float) -> int:
         return await complete_openai(http, host, port, prompt, timeout_s=timeout_s)
@@ -55,3 +53,6 @@ class SglangApi:
 
     def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
         return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)
+
+    async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
+        return None, None

@@ -17,6 +17,7 @@ class VllmApi:
 
     engine = "vllm"
     account_words = effective.VOCABULARY.log_words
+    shallow_health = True
     probe_costs = False
 
     def health_path(self, version: str | None) -> str:
@@ -60,3 +61,8 @@ class VllmApi:
 
     def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
         return judge(asked, found, effective.VOCABULARY, drafts=drafts, build=build)
+
+    async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
+        page = await try_text(http, host, port, "/metrics")
+        running = metric(page or "", "vllm:num_requests_running")
+        return None if running is None else int(running), metric(page or "", "vllm:generation_tokens_total")

@@ -59,9 +59,8 @@ class Accounts:
         known = await self.kept(record)
         if known is not None:
             return known
-        host = "127.0.0.1" if spec.bind in ("", "0.0.0.0", "::", "[::]", "*") else spec.bind  # noqa: S104 - compared
         said = await asyncio.to_thread(_said, spec, reading, spool, api.account_words)
-        found = await api.account(http if spec.port is not None else None, host, spec.port or 0, said)
+        found = await api.account(http if spec.port is not None else None, spec.reach_address, spec.port or 0, said)
         drafts = asked_for_speculation(spec.settings, spec.draft_model)
         account = api.judge(spec.settings, found, drafts=drafts, build=await self._build(spec))
         await self._keep(record, account)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from specconsole.core.launching.asking import LOST_AFTER, interval_s
+from specconsole.core.launching.asking import LOST_AFTER, STILL_S, Pulse, interval_s
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
 from specconsole.core.reading.model import Phase
@@ -44,6 +44,7 @@ class AnswerWatch:
         self._tell = tell
         self._asking = False
         self._failed = 0
+        self._pulse = Pulse()
         self._question: asyncio.Task[Asked] | None = None
         self.health: HealthAnswer = "not-asked"
         self.detail = ""
@@ -89,12 +90,26 @@ class AnswerWatch:
         """None when it was hushed meanwhile."""
         # What another console has proven needs no second request, which costs the server work.
         prove: Prove = "nothing" if self.proven else "owner" if now.record.answered_after_s else "request"
-        self._question = asyncio.create_task(self._answers.ask(now.record, version=now.version, prove=prove))
+        self._question = asyncio.create_task(self._put(now, prove))
         # Waiting for it this way, a question that `hush` cancels does not end the loop.
         await asyncio.wait({self._question})
         if self._question.cancelled() or not self._asking:
             return None
         return self._question.result()
+
+    async def _put(self, now: Situation, prove: Prove) -> Asked:
+        asked = await self._answers.ask(now.record, version=now.version, prove=prove)
+        if not (self.proven and asked.health == "200" and self._answers.shallow):
+            return asked
+        running, tokens = await self._answers.progress(now.record)
+        pace = self._pulse.look(self._clock.monotonic_s(), running, tokens)
+        if pace == "still":
+            return Asked("timeout", f"health is 200, but {running} requests run and no token came for {STILL_S:.0f} s")
+        if pace in ("idle", "unknown") and self._pulse.due(self._clock.monotonic_s()):
+            asked = await self._answers.again(now.record)
+            if asked.proven:
+                self._pulse.proved_at_s = self._clock.monotonic_s()
+        return asked
 
     def _fact(self, asked: Asked) -> FactName | None:
         self.health, self.detail = asked.health, asked.detail

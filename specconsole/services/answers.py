@@ -24,6 +24,8 @@ Prove = Literal["nothing", "owner", "request"]
 _TOKENS = 16
 _COMPLETION_TIMEOUT_S = 120.0
 """The first request of a server may compile kernels."""
+_AGAIN_TIMEOUT_S = 30.0
+"""One that has answered before brings 16 tokens in this time even when it is busy, or it is no server to use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,31 @@ class Answers:
         if prove == "nothing":
             return Asked("200")
         return await self._prove(record, host, spec.port, request=prove == "request")
+
+    @property
+    def shallow(self) -> bool:
+        """Whether health says nothing of the engine behind it."""
+        return self._api.shallow_health
+
+    async def progress(self, record: LaunchRecord) -> tuple[int | None, float | None]:
+        """(requests that it works on, tokens that it has generated) by its counters; None for what it doesn't say."""
+        spec = record.spec
+        if spec is None or spec.port is None:
+            return None, None
+        return await self._api.progress(self._http, spec.reach_address, spec.port)
+
+    async def again(self, record: LaunchRecord) -> Asked:
+        """Another request of 16 tokens, of a server that has answered before."""
+        spec = record.spec
+        if spec is None or spec.port is None:
+            return Asked("not-asked", "its port is not known")
+        prompt = spec.health_prompt or ""
+        try:
+            await self._api.complete(self._http, spec.reach_address, spec.port, prompt, timeout_s=_AGAIN_TIMEOUT_S)
+        except (SpecconsoleError, TimeoutError) as error:
+            failed = _failed(error, "a request", _AGAIN_TIMEOUT_S)
+            return Asked(failed.health, f"health is 200, but {failed.detail}")
+        return Asked("200", "tokens came back", proven=True)
 
     async def _prove(self, record: LaunchRecord, host: str, port: int, *, request: bool) -> Asked:
         try:

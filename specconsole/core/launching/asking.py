@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from specconsole.core.reading.model import Phase
 from specconsole.core.views.launch import HealthAnswer
 
@@ -11,6 +14,40 @@ _LONG: tuple[Phase, ...] = ("download", "weights", "compile", "graph-capture")
 LOST_AFTER = 2
 """Failed answers in a row before a server that has answered counts as not answering: one time-out is no death (a busy
 SGLang needs more than 5 s for a probe)."""
+
+
+STILL_S = 30.0
+"""A server that works on requests and brings no token for so long stands still, whatever its health endpoint says."""
+REPROVE_S = 60.0
+"""How often an idle server whose health endpoint does not ask its engine gets a request."""
+
+
+@dataclass(slots=True)
+class Pulse:
+    """Whether a server whose health endpoint says nothing of its engine moves, from its counters."""
+
+    tokens: float | None = None
+    moved_at_s: float | None = None
+    proved_at_s: float | None = None
+
+    def look(
+        self, now_s: float, running: int | None, tokens: float | None
+    ) -> Literal["moves", "still", "idle", "unknown"]:
+        """`still`: it works on requests, and no token came for `STILL_S`. `idle`: nothing ran since the last look."""
+        if tokens is None:
+            return "unknown"
+        moved = tokens != self.tokens
+        if moved or self.moved_at_s is None:
+            self.tokens, self.moved_at_s = tokens, now_s
+        if running and not moved:
+            return "still" if now_s - self.moved_at_s >= STILL_S else "moves"
+        return "moves" if moved or running else "idle"
+
+    def due(self, now_s: float) -> bool:
+        """Whether an idle server is to be asked for tokens again."""
+        if self.proved_at_s is None:
+            self.proved_at_s = now_s
+        return now_s - self.proved_at_s >= REPROVE_S
 
 
 def interval_s(phase: Phase | None, health: HealthAnswer, *, proven: bool, costs: bool) -> float:

@@ -1,0 +1,63 @@
+"""vLLM's oddities in its life cycle, 0.10 to 0.33."""
+
+from __future__ import annotations
+
+from specconsole.core.launching.quirk import Quirk
+from specconsole.core.launching.versions import since
+
+QUIRKS: tuple[Quirk, ...] = (
+    Quirk(
+        "refused-while-loading",
+        "no HTTP until all is loaded: refused for the whole start, never 503",
+        "entrypoints/launcher.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "health-of-a-frozen-engine",
+        "/health is 200 in a millisecond while the engine process stands still: only a request shows it",
+        "entrypoints/serve/instrumentator/health.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "no-warm-up-request",
+        "it says `Application startup complete` without ever having generated: a draft that does not fit passes, and "
+        "the first request kills the engine",
+        "v1/spec_decode/eagle.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "term-while-starting",
+        "TERM or INT while it starts is ignored (it goes on to serve) or leaves it hanging for good: only KILL of the "
+        "whole group ends it",
+        "v1/engine/utils.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "orphans-of-kill",
+        "KILL or HUP of the API server leaves EngineCore and Worker running, GPU memory kept",
+        "v1/executor/multiproc_executor.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "open-stream-holds-the-process",
+        "after TERM the engine is gone at once, but the API server stays until every client has gone",
+        "entrypoints/launcher.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "exit-0-after-a-crash",
+        "when the engine dies the API server ends by itself with exit status 0",
+        "entrypoints/launcher.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "words-of-a-clean-stop",
+        "a clean stop may log `AsyncLLM output_handler failed` and `EngineDeadError`, `nanobind: leaked`, "
+        "`leaked shared_memory objects`; a healthy start may log `OSError: [Errno 24]`",
+        "v1/engine/async_llm.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "no-account-endpoint",
+        "/server_info and /abort_requests exist only with VLLM_SERVER_DEV_MODE=1",
+        "entrypoints/serve",
+        since("0.10"),
+    ),
+    Quirk(
+        "keys-in-the-log",
+        "`non-default args` holds api_key in clear when it came as a flag; VLLM_API_KEY keeps it out",
+        "entrypoints/utils.py: log_non_default_args",
+    ),
+)
