@@ -11,6 +11,7 @@ import importlib
 import os
 import platform
 import secrets
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from specconsole.adapters.hosts_toml import HostsFiles
     from specconsole.adapters.ssh import SshLink
     from specconsole.adapters.toml_files import ProfileFiles
+    from specconsole.adapters.workload_files import WorkloadFiles
     from specconsole.core.hosts.listing import HostEntry
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_link import HostLink
+    from specconsole.services.bench_parts import BenchParts
+    from specconsole.services.benches import Benches
     from specconsole.services.host_sampler import HostSampler
     from specconsole.services.supervisor import HostTools, Supervisor
 
@@ -95,6 +99,32 @@ def profile_files() -> ProfileFiles:
     from specconsole.adapters.toml_files import ProfileFiles
 
     return ProfileFiles([config_folder() / "profiles", shipped_folder("profiles")])
+
+
+def workload_files() -> WorkloadFiles:
+    """The user's workloads, then the shipped ones."""
+    from specconsole.adapters.workload_files import WorkloadFiles
+
+    return WorkloadFiles([config_folder() / "workloads", shipped_folder("profiles/workloads")])
+
+
+def bench_parts() -> BenchParts:
+    """What benchmarks need from outside."""
+    from specconsole.adapters.bench_tools import loadgen_zip, look_at_gpus
+    from specconsole.adapters.metrics_page import parse_metrics_page
+    from specconsole.adapters.process_launcher import ProcessLauncher
+    from specconsole.services.bench_parts import BenchParts
+
+    files, tools = workload_files(), hardware_tools()
+    return BenchParts(
+        read_workload=files.read,
+        workload_names=lambda: sorted(files.paths()),
+        parse_page=parse_metrics_page,
+        loadgen_zip=loadgen_zip,
+        launcher=lambda transport: ProcessLauncher(transport, family="benches"),
+        look_at_gpus=lambda transport: look_at_gpus(transport, tools),
+        python=sys.executable,
+    )
 
 
 def system_clock() -> Clock:
@@ -237,6 +267,7 @@ class Console:
     supervisor: Supervisor
     board: Board
     commands: ConsoleCommands
+    benches: Benches
 
 
 @asynccontextmanager
@@ -249,6 +280,7 @@ async def open_supervisor(
     """
     from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
+    from specconsole.services.benches import Benches
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_desk import HostDesk
     from specconsole.services.host_questions import BoardAsker
@@ -283,6 +315,7 @@ async def open_supervisor(
     try:
         async with Supervisor(parts, hosts) as supervisor:
             desk = HostDesk(supervisor, opener.keepers, hosts_known, aliases, asker)
-            yield Console(supervisor, board, ConsoleCommands(supervisor, desk))
+            async with Benches(supervisor, await asyncio.to_thread(bench_parts)) as benches:
+                yield Console(supervisor, board, ConsoleCommands(supervisor, desk), benches)
     finally:
         await store.aclose()

@@ -22,6 +22,8 @@ from .records import RecordPipe
 from .wire import Exchange, Response, build_request
 
 PROGRESS_EVERY_S = 1.0
+GONE_AFTER_S = 5.0
+"""A server that refuses every connection for so long is not there any more."""
 STARTS_A_TURN = 4
 """A burst is started a few at a time, so that the first answers are not stamped behind the last start."""
 Sent = Tuple[Exchange, int, bool, Optional[float]]
@@ -43,6 +45,7 @@ class Client:
         self.counts: Dict[str, int] = {}
         self.sampling: Optional[Exchange] = None
         self.point_index = 0
+        self.refused_since_s: Optional[float] = None
 
     def cancel(self, reason: str) -> None:
         self.cancelled = self.cancelled or reason
@@ -168,7 +171,13 @@ class Client:
         name = "warmup" if sent[2] else ("failed" if exchange.error else "ended")
         self.counts[name] = self.counts.get(name, 0) + 1
         if exchange.error in ("refused", "connect-failed"):
-            time.sleep(0.005)  # nobody there: do not spin
+            now_s = time.perf_counter()
+            self.refused_since_s = self.refused_since_s or now_s
+            if now_s - self.refused_since_s > GONE_AFTER_S:
+                self.cancel("server-died")
+            time.sleep(0.05)  # nobody there: do not spin, and do not use the plan up on it
+        elif exchange.error != "reset":
+            self.refused_since_s = None
 
     def _enforce_limits(
         self, live: Dict[Exchange, Sent], pace: Pace, index: int, now_s: float, drain_until_s: Optional[float]

@@ -80,6 +80,8 @@ class Plan:
             raise PlanError("api: %r is none of %s" % (self.api, ", ".join(sorted(PATHS))))
         self.path = str(raw.get("path") or PATHS[self.api])
         self.auth_file: Optional[str] = raw.get("auth_file")
+        self.auth_once = bool(raw.get("auth_once", False))
+        """Whether the key's file is removed as soon as it is read."""
         self.requests_file = os.path.join(folder, str(_need(raw, "requests", "plan")))
         self.snapshot = [Probe(p, "snapshot[%d]" % i) for i, p in enumerate(raw.get("snapshot", []))]
         self.before_point = [Probe(p, "before_point[%d]" % i) for i, p in enumerate(raw.get("before_point", []))]
@@ -117,6 +119,8 @@ class Plan:
         if self.auth_file:
             with open(self.auth_file, encoding="utf-8") as handle:
                 key = handle.read().strip()
+            if self.auth_once:
+                os.unlink(self.auth_file)
             if not key or any(ord(c) < 32 for c in key):
                 raise PlanError("auth_file: %s holds no usable key" % self.auth_file)
             lines.append("Authorization: Bearer " + key)

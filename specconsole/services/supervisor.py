@@ -128,6 +128,11 @@ class Supervisor:
                     self._spawn(work(), f"background {name}")
             return self._hosts[name]
 
+    @property
+    def open_hosts(self) -> tuple[str, ...]:
+        """Hosts that are open now."""
+        return tuple(self._hosts)
+
     async def add_host(self, name: str) -> None:
         """Opens a host and looks for launches there. Raises TransportError when it can't be opened; nothing stays."""
         await self.host(name)

@@ -108,6 +108,7 @@ def plan_json(
         "port": port,
         "api": plan.api,
         "auth_file": auth_file,
+        "auth_once": auth_file is not None,
         "requests": "requests.jsonl",
         "skip_file": "skip.json",
         "keep_text": keep_text,

@@ -1,0 +1,281 @@
+"""Benchmarks for a console's clients: start, watch, find again, cancel; and what was measured so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.measuring.bench_shape import BenchShape
+from specconsole.core.measuring.progress import BenchView
+from specconsole.core.measuring.result import Result
+from specconsole.core.measuring.run_plan import BenchOrder
+from specconsole.core.measuring.speeds import speeds_seen
+from specconsole.core.measuring.table_view import results_view
+from specconsole.errors import BadInputError, NotFoundError, RefusedError, SpecconsoleError, TransportError
+from specconsole.ports import BenchLauncher, HttpClient, Transport
+from specconsole.services.bench_parts import BenchParts
+from specconsole.services.bench_start import (
+    NoPythonError,
+    Prepared,
+    find_python,
+    prepare,
+    run_files,
+    run_spec,
+    shape_of,
+)
+from specconsole.services.bench_store import BenchStore
+from specconsole.services.bench_target import Target, has_metrics, model_name, target_of_launch, target_of_url
+from specconsole.services.bench_tunnel import open_tunnel
+from specconsole.services.bench_watch import BenchWatch
+from specconsole.services.ordering import new_launch_id, secrets_at_hand
+from specconsole.services.supervisor import Supervisor
+
+_LOOK_S = 5.0
+STOP_GRACE_S = 15.0
+LOCAL = "local"
+Heard = Callable[[BenchView], None]
+
+
+@dataclass(slots=True)
+class _Running:
+    watch: BenchWatch
+    task: asyncio.Task[None]
+
+
+class Benches:
+    """`async with Benches(...)`; leaving the block ends watching, never a run (but one through a tunnel of ours)."""
+
+    def __init__(self, supervisor: Supervisor, parts: BenchParts) -> None:
+        self._sup = supervisor
+        self._parts = parts
+        self._clock = supervisor.parts.clock
+        self.store = BenchStore(supervisor.parts.store) if supervisor.parts.store is not None else None
+        self._running: dict[str, _Running] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self.baseline_id: str | None = None
+        """Pinned by the person; None: the newest plain result."""
+        self._heard: list[Heard] = []
+
+    async def __aenter__(self) -> Benches:
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        for one in self._running.values():
+            one.task.cancel()
+        await self._group.__aexit__(kind, error, trace)
+
+    # ---------------------------------------------------------------- before
+
+    async def prepare_launch(self, launch: str, order: BenchOrder, *, model: str | None = None) -> tuple[Prepared, str]:
+        """Looks at everything, starts nothing; the second value is the host. Raises what stands against it."""
+        watch = self._sup.find(launch)
+        await watch.account.settled()
+        view = self._sup.board.launches[watch.launch_id]
+        spec = watch.record.spec
+        secrets = await asyncio.to_thread(secrets_at_hand, [spec]) if spec is not None else {}
+        target = target_of_launch(watch, view, secrets.get(watch.launch_id, {}))
+        return await self._prepare(target, watch.http, order, model), watch.host
+
+    async def prepare_url(
+        self, url: str, host: str, order: BenchOrder, *, key: str = "", model: str | None = None
+    ) -> Prepared:
+        """The same for any server that `host` can reach by `url`."""
+        tools = await self._sup.host(host)
+        target = await target_of_url(url, tools.http, key)
+        http = tools.http.with_key(key) if key else tools.http
+        return await self._prepare(target, http, order, model)
+
+    async def _prepare(self, target: Target, http: HttpClient, order: BenchOrder, model: str | None) -> Prepared:
+        workload, prompts = await asyncio.to_thread(self._parts.read_workload, order.workload)
+        name = await model_name(http, target, model)
+        metrics = await has_metrics(http, target)
+        seen = speeds_seen(await self.results(), target.name, workload.name)
+        return await asyncio.to_thread(
+            prepare, target, order, workload, prompts, model=name, metrics=metrics, speeds=seen
+        )
+
+    # ---------------------------------------------------------------- run
+
+    async def start(self, prepared: Prepared, host: str, *, from_here: bool = False) -> str:
+        """Starts the run on `host`, or from this machine through the tunnel; returns its id.
+
+        Raises NoPythonError when the host can't run it.
+        """
+        self._may_change(host)
+        tools = await self._sup.host(host)
+        gpus = await self._parts.look_at_gpus(tools.transport)
+        bench_id = new_launch_id(self._clock.wall_s())
+        shape = shape_of(prepared, bench_id, server_host=host, gpu_names=gpus.names, tunnel=from_here and host != LOCAL)
+        zipped = await asyncio.to_thread(self._parts.loadgen_zip)
+        target = prepared.target
+        tunnel = AsyncExitStack()
+        address, port, transport = target.address, target.port, tools.transport
+        if from_here and host != LOCAL:
+            address, port = "127.0.0.1", await tunnel.enter_async_context(open_tunnel(transport, address, port))
+            transport = (await self._sup.host(LOCAL)).transport
+        try:
+            own = self._parts.python if transport.host == LOCAL else ""
+            python = await find_python(transport, target, own)
+            launcher = self._parts.launcher(transport)
+            files = await asyncio.to_thread(run_files, prepared, zipped, address=address, port=port)
+            folder = await launcher.prepare(bench_id, files)
+            us = self._sup.parts.us
+            spec = run_spec(shape, folder, python, owner=us.owner, client_id=us.client_id, now_s=self._clock.wall_s())
+            record = await launcher.start(spec, {})
+        except BaseException:
+            await tunnel.aclose()
+            raise
+        self._begin(record, shape, transport, launcher, tunnel)
+        return bench_id
+
+    def _may_change(self, host: str) -> None:
+        if self._sup.parts.read_only:
+            raise RefusedError("this console is read-only", try_="start it without --read-only")
+        view = self._sup.board.hosts.get(host)
+        if view is not None and view.read_only:
+            raise RefusedError("this host is read-only", where=host, try_="change it in hosts.toml")
+
+    def _begin(
+        self,
+        record: LaunchRecord,
+        shape: BenchShape,
+        transport: Transport,
+        launcher: BenchLauncher,
+        tunnel: AsyncExitStack | None = None,
+    ) -> BenchWatch:
+        assert self._group is not None
+        watch = BenchWatch(record, shape, transport, launcher, self._parts, self.store, self._clock, self._changed)
+        task = self._group.create_task(self._run(watch, tunnel or AsyncExitStack()), name=f"bench {watch.bench_id}")
+        self._running[watch.bench_id] = _Running(watch, task)
+        self._changed(watch.view)
+        return watch
+
+    async def _run(self, watch: BenchWatch, tunnel: AsyncExitStack) -> None:
+        async with tunnel:
+            try:
+                await watch.run()
+            except SpecconsoleError as error:
+                # The store's disk is full: the run's own folder keeps everything, and it is read again later.
+                watch.view = replace(watch.view, state="failed", problem=str(error))
+        self._changed(watch.view)
+        await self.publish()
+
+    async def wait(self, bench_id: str, told: Heard | None = None) -> Result:
+        """The result once the run is over. Cancelling this cancels nothing but the waiting."""
+        one = self._one(bench_id)
+        if told is not None:
+            self._heard.append(told)
+        try:
+            await asyncio.wait([one.task])
+        finally:
+            if told is not None:
+                self._heard.remove(told)
+        if one.watch.view.problem and not one.watch.result.points:
+            raise SpecconsoleError(one.watch.view.problem, where=one.watch.shape.name)
+        return one.watch.result
+
+    async def cancel(self, bench_id: str) -> Result:
+        """Ends a run and proves it; what was measured is kept."""
+        one = self._one(bench_id)
+        self._may_change(one.watch.view.host)
+        one.watch.stopping = True
+        launcher = one.watch.launcher
+        events = launcher.stop(bench_id, by=self._sup.parts.us.owner, at_s=self._clock.wall_s(), grace_s=STOP_GRACE_S)
+        last = None
+        async for event in events:
+            last = event
+        if last is not None and last.left_over:
+            raise SpecconsoleError(f"not everything of it ended: {last.left_over[0]}", where=bench_id)
+        await asyncio.wait([one.task])
+        return one.watch.result
+
+    def _one(self, bench_id: str) -> _Running:
+        if bench_id in self._running:
+            return self._running[bench_id]
+        begins = [one for key, one in self._running.items() if key.startswith(bench_id)]
+        if len(begins) == 1:
+            return begins[0]
+        raise NotFoundError(f"no run {bench_id}", try_="specconsole results list")
+
+    @property
+    def views(self) -> tuple[BenchView, ...]:
+        """Of this console's runs, the oldest first."""
+        return tuple(one.watch.view for one in self._running.values())
+
+    # ---------------------------------------------------------------- found again
+
+    async def look(self, host: str, *, follow: bool = True) -> tuple[str, ...]:
+        """Takes up runs on a host that this console doesn't know: running ones are followed (unless `follow` is
+        False), ended ones are finished. Returns the ids taken up; wait for them with `wait`."""
+        tools = await self._sup.host(host)
+        launcher = self._parts.launcher(tools.transport)
+        stored = await self.store.known() if self.store is not None else {}
+        done = {key for key, ended in stored.items() if ended != "unfinished"}
+        new = [one for one in await launcher.list_ids() if one not in done and one not in self._running]
+        taken: list[str] = []
+        for record in await launcher.observe_some(new):
+            shape = _shape_in(record)
+            if shape is None or (record.alive and not follow):
+                continue
+            self._begin(record, shape, tools.transport, launcher)
+            taken.append(record.launch_id)
+        return tuple(taken)
+
+    async def keep_looking(self) -> None:
+        """For a window: other consoles' runs appear, and what ended meanwhile is finished."""
+        while True:
+            for host in self._sup.open_hosts:
+                with suppress(SpecconsoleError, TimeoutError, TransportError):
+                    await self.look(host)
+            await self._clock.sleep(_LOOK_S)
+
+    # ---------------------------------------------------------------- results
+
+    async def results(self) -> tuple[Result, ...]:
+        """Stored ones and those that are being measured, the oldest first."""
+        stored = {r.result_id: r for r in (await self.store.results() if self.store is not None else ())}
+        for key, one in self._running.items():
+            if not one.watch.view.over and one.watch.result.points:
+                stored[key] = one.watch.result
+        return tuple(sorted(stored.values(), key=lambda r: r.started_at_s))
+
+    def pin(self, result_id: str | None) -> None:
+        """Compares with this result from now on."""
+        self.baseline_id = result_id
+
+    async def publish(self) -> None:
+        """Puts the table on the board."""
+        found = await self.results()
+        self._sup.board.publish_results(results_view(found, self.views, self.baseline_id))
+
+    def _changed(self, view: BenchView) -> None:
+        board = self._sup.board
+        if view.launch_id in board.launches:
+            running = sum(v.launch_id == view.launch_id and not v.over for v in self.views)
+            board.publish_launch(replace(board.launches[view.launch_id], running_benches=running))
+        for heard in list(self._heard):
+            heard(view)
+
+
+def _shape_in(record: LaunchRecord) -> BenchShape | None:
+    """None for a folder that is half written or from another version."""
+    settings: Mapping[str, Any] = record.spec.settings if record.spec is not None else {}
+    try:
+        return msgspec.convert(settings.get("bench"), BenchShape, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+__all__ = ["BadInputError", "Benches", "NoPythonError"]
