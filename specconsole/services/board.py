@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from specconsole.core.views.host import HostView
-from specconsole.core.views.launch import LaunchView
-from specconsole.core.views.question import Question
 from specconsole.core.views.result import ResultsView
+
+if TYPE_CHECKING:
+    from specconsole.core.views.host import HostView
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.core.views.question import Question
 
 FactKind = Literal["phase-changed", "answers", "failed", "stopped", "stalled", "host-lost", "host-back", "asks", "note"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events
 from textual.app import App, SystemCommand
@@ -13,12 +14,8 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.widgets import Input
 
 from specconsole.core.views.question import Question
-from specconsole.services.board import Board
-from specconsole.services.commands import Commands, LaunchOrder
-from specconsole.ui.desk import Desk
 from specconsole.ui.errands import Errands
 from specconsole.ui.formatters import safe
 from specconsole.ui.keymap import ACTIONS, Action
@@ -28,6 +25,11 @@ from specconsole.ui.screens.console import ConsoleScreen
 from specconsole.ui.terminal import POP_TITLE, PUSH_TITLE, clipboard_sequence, on_end_signals, title_sequence
 from specconsole.ui.theme_files import DEFAULT_THEME, VARIABLE_DEFAULTS
 from specconsole.ui.window_state import WindowState
+
+if TYPE_CHECKING:
+    from specconsole.services.board import Board
+    from specconsole.services.commands import Commands, LaunchOrder
+    from specconsole.ui.desk import Desk
 
 TICK_S = 0.2
 """The board is sampled five times a second; nothing changes on the screen more often."""
@@ -84,6 +86,7 @@ class ConsoleApp(App[None]):
             self.theme = wanted
         self.errands = Errands(self._say)
         self.screen_of_all = ConsoleScreen(desk, actions)
+        restore(self.screen_of_all, self.state)
         self._saving: asyncio.Future[None] | None = None
         self._notices = Notices(desk.board, self._say, self.bell)
         self._board_version = -1
@@ -114,9 +117,14 @@ class ConsoleApp(App[None]):
         self.set_interval(TICK_S, self.tick)
         if self._welcome:
             self.say(self._welcome, title="specconsole", timeout=15)
-        self.call_after_refresh(self.painted.set)
+        self.call_after_refresh(self._first_paint)
         for problem in self._problems:
             self._say(problem, "configuration", "warning")
+
+    def _first_paint(self) -> None:
+        gc.enable()
+        self.painted.set()
+        self.screen_of_all.log_pane.search_line.make_field()
 
     def on_unmount(self) -> None:
         self.remember()
@@ -225,6 +233,8 @@ class ConsoleApp(App[None]):
     def on_key(self, event: events.Key) -> None:
         """Keys typed ahead. Textual gives a key to what had the focus when it came; a field that got the focus since
         takes its own keys, so a letter that bubbles up to here while a field is in focus was meant for that field."""
+        from textual.widgets import Input
+
         field = self.focused
         if isinstance(field, Input) and event.is_printable and event.character:
             event.prevent_default()
@@ -240,7 +250,6 @@ class ConsoleApp(App[None]):
 
     def restore(self) -> None:
         """Selection, tabs, scroll and switches of the last time."""
-        restore(self.screen_of_all, self.state)
 
     def remember(self) -> None:
         """Takes them up in `state`, and writes them down beside the loop when they differ."""

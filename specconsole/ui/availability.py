@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from specconsole.core.views.launch import LaunchView
-from specconsole.ui.desk import Desk
-from specconsole.ui.keymap import Action
-from specconsole.ui.log.session import LogSession
+from typing import TYPE_CHECKING
+
 from specconsole.ui.text.launch_text import RUNNING
+
+if TYPE_CHECKING:
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.ui.desk import Desk
+    from specconsole.ui.keymap import Action
+    from specconsole.ui.log.session import LogSession
 
 _NEEDS_LAUNCH = {"edit", "relaunch", "stop", "bench", "error", "diff", "evidence", "forget", "close-tab", "card",
                  "next-phase", "previous-phase"}  # fmt: skip

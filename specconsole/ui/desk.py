@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from specconsole.core.views.host import HostView
-from specconsole.core.views.launch import LaunchView
-from specconsole.services.board import Board
-from specconsole.services.commands import Commands
+if TYPE_CHECKING:
+    from specconsole.core.views.host import HostView
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.services.board import Board
+    from specconsole.services.commands import Commands
 
 
 @dataclass(slots=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from specconsole.services.board import Board, Fact
+if TYPE_CHECKING:
+    from specconsole.services.board import Board, Fact
 
 BELLS = frozenset({"answers", "failed", "stalled"})
 SEVERITY = {"failed": "error", "stalled": "warning", "host-lost": "warning", "asks": "warning"}

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from specconsole.ui.formatters import safe
-from specconsole.ui.screens.console import ConsoleScreen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+
+    from specconsole.ui.screens.console import ConsoleScreen
 
 
 class ActionsProvider(Provider):

@@ -386,6 +386,7 @@ async def test_what_is_typed_right_behind_the_slash_is_searched() -> None:
         await until(lambda: app.screen_of_all.log_pane.session is not None)
         for key, character in (("slash", "/"), ("D", "D"), ("e", "e"), ("K", "K")):
             app.post_message(events.Key(key, character))
-        await until(lambda: app.screen_of_all.log_pane.search_line._input.value == "DeK")
+        line = app.screen_of_all.log_pane.search_line
+        await until(lambda: line._input is not None and line._input.value == "DeK")
         await pilot.pause()
         assert app.screen is app.screen_of_all

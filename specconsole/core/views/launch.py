@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from specconsole.core.launching.effective import Account
-from specconsole.core.reading.model import Reading
+if TYPE_CHECKING:
+    from specconsole.core.launching.effective import Account
+    from specconsole.core.reading.model import Reading
 
 LaunchState = Literal[
     "queued", "preparing", "starting", "loading", "answers", "not-answering", "stalled", "stopping",

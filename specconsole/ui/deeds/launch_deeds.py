@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specconsole.core.views.launch import LaunchView
-from specconsole.services.commands import AttachOrder, LaunchOrder, StopPlan
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.text.card_text import change_text, proposed_change
 from specconsole.ui.text.launch_text import RUNNING
@@ -15,6 +13,8 @@ from specconsole.ui.text.launch_text import RUNNING
 if TYPE_CHECKING:
     from textual.content import Content
 
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.services.commands import AttachOrder, LaunchOrder, StopPlan
     from specconsole.ui.screens.console import ConsoleScreen
 
 Progress = Callable[[str], None]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specconsole.core.views.log_line import Level
-from specconsole.ui.log.session import LogSession
-
 if TYPE_CHECKING:
+    from specconsole.core.views.log_line import Level
+    from specconsole.ui.log.session import LogSession
     from specconsole.ui.screens.console import ConsoleScreen
 
 LEVEL_STEPS: tuple[Level, ...] = ("debug", "info", "warning", "error")

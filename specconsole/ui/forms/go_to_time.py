@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from specconsole.core.views.log_scan import first_line_at
-from specconsole.services.commands import LineSource
 from specconsole.ui.formatters import styled
 from specconsole.ui.forms.modal import Modal
 from specconsole.ui.log.background import BlockScan
+
+if TYPE_CHECKING:
+    from specconsole.services.commands import LineSource
 
 TIME = re.compile(r"\s*(\d{1,2}):(\d{2})(?::(\d{2}))?\s*$")
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from specconsole.core.views.question import Question
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.forms.modal import Modal
+
+if TYPE_CHECKING:
+    from specconsole.core.views.question import Question
 
 
 class AddHost(Modal[str]):

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from specconsole.services.commands import LineSource
+if TYPE_CHECKING:
+    from specconsole.services.commands import LineSource
 
 T = TypeVar("T")
 

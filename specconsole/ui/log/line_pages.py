@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
-from specconsole.services.commands import LineSource
 from specconsole.ui.formatters import safe
+
+if TYPE_CHECKING:
+    from specconsole.services.commands import LineSource
 
 PAGE_LINES = 256
 KEPT_PAGES = 64

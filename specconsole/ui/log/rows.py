@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from specconsole.core.views.log_line import Level
 from specconsole.core.views.log_scan import LineSelection
-from specconsole.services.commands import LineSource
 from specconsole.ui.log.background import BlockScan
+
+if TYPE_CHECKING:
+    from specconsole.core.views.log_line import Level
+    from specconsole.services.commands import LineSource
 
 
 class LogRows:

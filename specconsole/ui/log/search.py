@@ -6,10 +6,13 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from specconsole.core.views.log_scan import compile_search, match_lines
-from specconsole.services.commands import LineSource
 from specconsole.ui.log.background import BlockScan
+
+if TYPE_CHECKING:
+    from specconsole.services.commands import LineSource
 
 
 class LogSearch:

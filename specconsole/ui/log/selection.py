@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.cells import cell_len
 
-from specconsole.ui.log.viewport import Viewport
+if TYPE_CHECKING:
+    from specconsole.ui.log.viewport import Viewport
 
 Point = tuple[int, int]
 """(row, character in its line)."""

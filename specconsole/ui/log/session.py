@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from specconsole.core.views.log_line import Level
-from specconsole.services.commands import LineSource
 from specconsole.ui.log.line_pages import LinePages
 from specconsole.ui.log.rows import LogRows
 from specconsole.ui.log.search import LogSearch
 from specconsole.ui.log.selection import LineRange
 from specconsole.ui.log.viewport import Viewport
+
+if TYPE_CHECKING:
+    from specconsole.core.views.log_line import Level
+    from specconsole.services.commands import LineSource
 
 
 class LogSession:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from specconsole.ui.log.line_pages import LinePages
+from typing import TYPE_CHECKING
+
 from specconsole.ui.log.line_style import wrap_text
-from specconsole.ui.log.rows import LogRows
+
+if TYPE_CHECKING:
+    from specconsole.ui.log.line_pages import LinePages
+    from specconsole.ui.log.rows import LogRows
 
 Place = tuple[int, int]
 """(row, piece of the row's line): a line has one piece, or several when it is wrapped."""

@@ -15,7 +15,6 @@ from textual.widget import Widget
 
 from specconsole.ui import availability
 from specconsole.ui.deeds import find_deed
-from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import styled
 from specconsole.ui.keymap import Action, bindings
 from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
@@ -28,6 +27,7 @@ from specconsole.ui.widgets.results_pane import ResultsPane
 
 if TYPE_CHECKING:
     from specconsole.ui.app import ConsoleApp
+    from specconsole.ui.desk import Desk
 
 SMALL_BELOW = (110, 30)
 """Columns and rows under which the panes become tabs."""
@@ -73,6 +73,10 @@ class ConsoleScreen(Screen[None]):
                     widget._bindings.key_to_bindings.setdefault(single.key, []).append(single)
 
     def compose(self) -> ComposeResult:
+        # Before there are children: a class set later styles them all once more.
+        self._set_classes(self.app.size.width, self.app.size.height)
+        self._show_tab(self.pane)
+        self._size_left(self.app.size.height)
         yield self.header
         yield self.small_top
         with Horizontal(id="body"):
@@ -95,12 +99,15 @@ class ConsoleScreen(Screen[None]):
         self._lay_out(event.size.width, event.size.height)
 
     def _lay_out(self, width: int, height: int) -> None:
+        self._set_classes(width, height)
+        self._size_left(height)
+        self.refresh_facts()
+
+    def _set_classes(self, width: int, height: int) -> None:
         self.small = width < SMALL_BELOW[0] or height < SMALL_BELOW[1]
         self.results.compact = self.small
         self.set_class(self.small, "small")
         self.set_class(width >= 180, "wide")
-        self._size_left(height)
-        self.refresh_facts()
 
     def _size_left(self, height: int) -> None:
         wanted = min(self.hosts.wanted_height(), max(6, height * 6 // 10))
@@ -197,13 +204,16 @@ class ConsoleScreen(Screen[None]):
 
     def show_pane(self, name: str) -> None:
         """Puts the focus on a pane; on a small screen it is also the tab that is shown."""
+        self._show_tab(name)
+        target: Widget = {"log": self.log_pane.view, "launches": self.launches, "results": self.results,
+                          "hosts": self.hosts}[name]  # fmt: skip
+        target.focus(scroll_visible=False)
+
+    def _show_tab(self, name: str) -> None:
         self.pane = name
         for other in SmallTop.TABS:
             self.set_class(other == name, f"tab-{other}")
         self.small_top.tab = name
-        target: Widget = {"log": self.log_pane.view, "launches": self.launches, "results": self.results,
-                          "hosts": self.hosts}[name]  # fmt: skip
-        target.focus(scroll_visible=False)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         scope = self.scope

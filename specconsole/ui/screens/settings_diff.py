@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from specconsole.core.views.launch import LaunchView
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.forms.modal import Modal
+
+if TYPE_CHECKING:
+    from specconsole.core.views.launch import LaunchView
 
 VALUE_CELLS = 24
 

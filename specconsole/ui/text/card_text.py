@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from specconsole.core.reading.model import Failure, RankReading
-from specconsole.core.views.launch import LaunchView
 from specconsole.ui.formatters import count, duration, fit, row, safe, styled
+
+if TYPE_CHECKING:
+    from specconsole.core.reading.model import Failure, RankReading
+    from specconsole.core.views.launch import LaunchView
 
 SEEN_BEFORE_LINES = 3
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from specconsole.core.views.host import HostView
 from specconsole.ui.formatters import duration, fit, gib, row, spread, styled
 from specconsole.ui.widgets.gpu_lines import DEFAULT_LEVELS, GpuLevels, gpu_lines, gpu_summary
+
+if TYPE_CHECKING:
+    from specconsole.core.views.host import HostView
 
 MARKS: dict[str, tuple[str, str]] = {
     "connecting": ("◌", "$primary"), "up": ("●", "$success"), "unreachable": ("✗", "$error"),

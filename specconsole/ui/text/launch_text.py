@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from specconsole.core.reading.model import EtaRange, Progress, Reading, TimelineEntry
-from specconsole.core.views.launch import LaunchView
 from specconsole.ui.formatters import bar, clock_text, count, duration, fit, row, span, spread, styled
+
+if TYPE_CHECKING:
+    from specconsole.core.reading.model import EtaRange, Progress, Reading, TimelineEntry
+    from specconsole.core.views.launch import LaunchView
 
 MARKS: dict[str, tuple[str, str]] = {
     "queued": ("○", "$muted"), "preparing": ("◌", "$muted"), "starting": ("●", "$primary"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.content import Content
 
-from specconsole.core.views.result import ResultRow, ResultsView
 from specconsole.ui.formatters import fit, row, styled
+
+if TYPE_CHECKING:
+    from specconsole.core.views.result import ResultRow, ResultsView
 
 _ARROWS = {1: ("↑", "$success"), -1: ("↓", "$error"), 0: (" ", "")}
 _CELL = 8

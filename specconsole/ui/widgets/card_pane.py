@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 
-from specconsole.core.views.launch import LaunchView
-from specconsole.ui.desk import Desk
 from specconsole.ui.messages import ActionAsked
 from specconsole.ui.text.card_text import SEEN_BEFORE_LINES, card, card_kind
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.ui.desk import Desk
 
 
 class CardPane(TextPane):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
 
 from specconsole.ui.formatters import fit, row
-from specconsole.ui.keymap import Action
 from specconsole.ui.messages import ActionAsked
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.ui.keymap import Action
 
 
 class FooterLine(TextPane):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from specconsole.core.views.launch import LaunchView
-from specconsole.core.views.log_line import Level
-from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import count, fit, row, styled
 from specconsole.ui.log.session import LogSession
 from specconsole.ui.log.view import LogView
@@ -20,6 +17,11 @@ from specconsole.ui.messages import LaunchPicked
 from specconsole.ui.text.launch_text import MARKS
 from specconsole.ui.widgets.search_line import SearchLine
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.core.views.log_line import Level
+    from specconsole.ui.desk import Desk
 
 KEPT_SESSIONS = 12
 """Logs whose place is remembered without a tab of their own."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
-from specconsole.ui.desk import Desk
 from specconsole.ui.text.results_text import how_to, table, title_note
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.ui.desk import Desk
 
 
 class ResultsPane(TextPane, can_focus=True):

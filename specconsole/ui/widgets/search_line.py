@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input
 
 from specconsole.ui.formatters import count, row, styled
 from specconsole.ui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from textual.timer import Timer
+    from textual.widgets import Input
 
     from specconsole.ui.widgets.log_pane import LogPane
 
@@ -47,17 +47,19 @@ class SearchLine(Horizontal):
         self._led = False
         self._timer: Timer | None = None
         self._count = SearchCount(self)
-        self._input = Input(placeholder="find in the log", id="search-input", compact=True, select_on_focus=True)
+        self._input: Input | None = None
         self._opened = False
 
     def compose(self) -> ComposeResult:
-        yield self._input
         yield self._count
 
     def open(self) -> None:
         """Shows the line with the last search in it."""
         session = self.pane.session
         if session is None:
+            return
+        self.make_field()
+        if self._input is None:
             return
         self._from_line = session.top_line
         self.display = True
@@ -71,13 +73,21 @@ class SearchLine(Horizontal):
     def on_mount(self) -> None:
         self.display = False
 
+    def make_field(self) -> None:
+        """Makes the field behind the first paint, which need not pay for it, before anybody can have pressed `/`."""
+        if self._input is None:
+            from textual.widgets import Input
+
+            self._input = Input(placeholder="find in the log", id="search-input", compact=True, select_on_focus=True)
+            self.mount(self._input, before=0)
+
     def leave(self) -> None:
         """Hides the line; the matches stay lit."""
         if not self._opened:
             return
         self._opened = False
         self.display = False
-        if self._input.has_focus:
+        if self._input is not None and self._input.has_focus:
             self.screen.set_focus(self.pane.view)
 
     def on_input_changed(self, event: Widget) -> None:
@@ -90,7 +100,7 @@ class SearchLine(Horizontal):
     def search(self) -> None:
         """Begins the search for what stands in the line."""
         session = self.pane.session
-        if session is None:
+        if session is None or self._input is None:
             return
         current = session.search
         if current is not None and (current.text, current.regex) == (self._input.value, self.regex):
