@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from specconsole.core.views.launch import LaunchView
 from specconsole.demo.models import ModelFiles
 from specconsole.wiring import Console
 from tests.engines import engines, watched, witness
@@ -22,8 +23,25 @@ from tests.support.sshd_lab import SshdLab
 TOKENS = 240
 
 
+STATES: dict[str, Callable[[LaunchView], bool]] = {
+    "starting": lambda view: view.state == "starting",
+    "loading": lambda view: view.reading is not None and view.reading.phase in LOADING,
+    "warm-up": lambda view: view.reading is not None and view.reading.phase in ("warm-up", "ready"),
+}
+LOADING = ("distributed", "weights", "kv-cache", "compile", "graph-capture", "warm-up")
+
+
+async def broken_off(console: Console, host: str, recipe: Recipe, folder: Path, state: str) -> None:
+    """Stopped on its way up: nothing may be left, whatever the engine makes of a signal there."""
+    start = await watched.start(console, host, recipe.write(folder))
+    await watched.until(console, start, STATES[state])
+    event, took_s = await watched.stop(console, start)
+    killed = " (KILL)" if event.killed else ""
+    table_row(recipe.engine, recipe.speculation).stops[f"{state}{killed}"] = took_s
+
+
 async def lives(console: Console, host: str, recipe: Recipe, folder: Path, *, starts: int = 2) -> None:
-    """Two full starts: the first stopped idle, the last asked, measured and stopped with a stream open."""
+    """Full starts: all but the last are stopped idle, the last is asked, measured and stopped with a stream open."""
     row = table_row(recipe.engine, recipe.speculation)
     profile = recipe.write(folder)
     for number in range(starts):
@@ -114,5 +132,8 @@ async def test_a_start_is_watched_measured_and_stopped(
 ) -> None:  # fmt: skip
     need(engine)
     make: Callable[[str, Checkpoints], Recipe] = {"vllm": engines.vllm, "sglang": engines.sglang}[engine]
-    models = checkpoints_64 if speculation == "draft" else checkpoints
-    await lives(console, sshd.accounts[0], make(speculation, models), tmp_path)
+    recipe = make(speculation, checkpoints_64 if speculation == "draft" else checkpoints)
+    for state in {"draft": ["starting"], "ngram": ["loading", "warm-up"]}.get(speculation, []):
+        await broken_off(console, sshd.accounts[0], recipe, tmp_path, state)
+    # The second start of a kind is foretold from the first.
+    await lives(console, sshd.accounts[0], recipe, tmp_path, starts=2 if speculation == "eagle3" else 1)

@@ -1,0 +1,243 @@
+"""The traps that real engines set in their life cycle, each sprung on a real server of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from specconsole.core.views.launch import LaunchView
+from specconsole.demo.models import ModelFiles, ModelShape, write_models
+from specconsole.demo.vocabulary import build_vocabulary
+from specconsole.errors import RefusedError
+from specconsole.services.commands import LaunchOrder
+from specconsole.wiring import Console, state_folder
+from tests.engines import engines, watched, witness
+from tests.engines.conftest import need
+from tests.engines.support.checkpoints import SHAPE, Checkpoints, write_checkpoints, write_eagle3
+from tests.support.sshd_lab import SshdLab
+
+KEY = "planted-5d0c9f7a1e-key"
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield int(holder.getsockname()[1])
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+async def test_a_port_that_is_taken_is_refused_before_anything_is_loaded(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, engine: str
+) -> None:
+    need(engine)
+    recipe = engines.vllm("none", checkpoints) if engine == "vllm" else engines.sglang("none", checkpoints)
+    with held_port() as port:
+        profile = recipe.write(tmp_path, port=port)
+        began_s = time.monotonic()
+        with pytest.raises(RefusedError, match=str(port)):
+            await console.commands.launch(LaunchOrder(str(profile), sshd.accounts[0]))
+        assert time.monotonic() - began_s < 20
+    assert not [view for view in console.board.launches.values() if view.port == port]
+
+
+async def test_sglang_whose_port_is_taken_while_it_loads_reads_port_in_use(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints
+) -> None:
+    need("sglang")
+    start = await watched.start(console, sshd.accounts[0], engines.sglang("none", checkpoints).write(tmp_path))
+    with socket.socket() as thief:
+        thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        thief.bind(("127.0.0.1", start.port))
+        thief.listen()
+        view = await console.supervisor.wait(start.launch_id, lambda view: failed_as(view) is not None, timeout_s=400)
+        assert failed_as(view) == "port-in-use"
+        assert view.state != "answers"
+        left = await asyncio.to_thread(witness.left_of, start.launch_id, start.session)
+        event = await console.commands.stop_telling(start.launch_id, lambda event: None)
+        assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
+        # It hung (0.5.17): then it took the stop to end it.
+        assert not left or event.alive == 0
+
+
+def failed_as(view: LaunchView) -> str | None:
+    failure = view.reading.failure if view.reading is not None else None
+    return failure.failure_class if failure is not None else None
+
+
+async def test_vllm_behind_a_healthy_front(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One server for four traps: keys in its log, a frozen engine, KILL of its front, orphans."""
+    need("vllm")
+    monkeypatch.setenv("PLANTED", KEY)
+    recipe = engines.vllm("none", checkpoints)
+    # The flag puts the key into its log, as people do; `exec` keeps the process ours.
+    command = ("sh", "-c", f'exec {recipe.command[0]} serve --api-key "$VLLM_API_KEY" "$@"', "sh")
+    profile = replace(recipe, command=command).write(tmp_path, secrets={"VLLM_API_KEY": "env:PLANTED"})
+    start = await watched.start(console, sshd.accounts[0], profile)
+    view = await watched.answers(console, start)
+    assert witness.get(start.port, "/v1/models")[0] == 401, "the server does ask for its key"
+    await no_key_anywhere(console, sshd, start)
+
+    (engine,) = witness.pids_named(start.launch_id, "EngineCore")
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "not-answering", timeout_s=240)
+        assert witness.get(start.port, "/health")[0] == 200, "its front says 200 all the while"
+        assert "health is 200" in view.health_detail
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    await console.supervisor.wait(start.launch_id, lambda view: view.state == "answers", timeout_s=240)
+
+    os.kill(start.session, signal.SIGKILL)  # the API server leads its session
+    view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "failed", timeout_s=60)
+    left = await asyncio.to_thread(witness.left_of, start.launch_id, start.session)
+    assert any("EngineCore" in command for command in left.values()), "KILL of the front leaves the engine"
+    assert any("EngineCore" in line for line in view.left_over), view.left_over
+    event = await console.commands.stop_telling(start.launch_id, lambda event: None)
+    assert event.alive == 0
+    assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
+
+
+async def no_key_anywhere(console: Console, sshd: SshdLab, start: watched.Start) -> None:
+    """The key stands in the host's own log, and nowhere that we show, keep or send."""
+    await console.supervisor.find(start.launch_id).account.settled()
+    view = console.board.launches[start.launch_id]
+    assert view.account is not None
+    assert view.log_path is not None
+    on_host = Path(view.log_path).read_bytes()
+    assert KEY.encode() in on_host, "the trap: the engine prints it"
+    assert view.spool_path is not None
+    spool = await asyncio.to_thread(Path(view.spool_path).read_bytes)
+    assert KEY.encode() not in spool
+    at = on_host.index(KEY.encode())
+    assert spool[at : at + len(KEY)] == b"*" * len(KEY), "masked at equal length, at the same offset"
+    assert KEY not in repr(view)
+    assert KEY not in json.dumps(view.reading.to_json() if view.reading is not None else None)
+    for path in state_folder().rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path
+    folder = Path(view.log_path).parent
+    for name in ("requested.json", "effective.json"):
+        assert KEY.encode() not in (folder / name).read_bytes(), name
+
+
+async def test_vllm_whose_engine_is_killed_ends_with_0_and_is_a_failure(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints
+) -> None:
+    need("vllm")
+    start = await watched.start(console, sshd.accounts[0], engines.vllm("none", checkpoints).write(tmp_path))
+    await watched.answers(console, start)
+    (engine,) = witness.pids_named(start.launch_id, "EngineCore")
+    os.kill(engine, signal.SIGKILL)
+    view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "failed", timeout_s=120)
+    assert view.exit_status == 0, "the trap: the status says that all is well"
+    assert failed_as(view) is not None
+    assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
+
+
+async def test_vllm_with_a_draft_that_kills_it_never_counts_as_answering(
+    console: Console, sshd: SshdLab, tmp_path: Path
+) -> None:
+    """Four layers: two of the three that the head taps are one (0.32 starts healthy and dies at the first request)."""
+    need("vllm")
+    models = write_checkpoints(tmp_path / "models", shape=replace(SHAPE, layers=4), shards=4)
+    start = await watched.start(console, sshd.accounts[0], engines.vllm("eagle3", models).write(tmp_path))
+    states: set[str] = set()
+
+    def over(view: LaunchView) -> bool:
+        states.add(view.state)
+        return view.state == "failed"
+
+    view = await console.supervisor.wait(start.launch_id, over, timeout_s=400)
+    assert "answers" not in states
+    assert failed_as(view) in ("draft-mismatch", "code-error", "device-error")
+    assert view.reading is not None
+    assert view.reading.failure is not None
+    assert "shape" in (view.reading.failure.line or "")
+
+
+async def test_sglang_prints_its_key_and_we_do_not(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("sglang")
+    monkeypatch.setenv("PLANTED", KEY)
+    recipe = engines.sglang("none", checkpoints)
+    command = ("sh", "-c", f'exec {recipe.command[0]} {recipe.command[1]} --api-key "$SGLANG_API_KEY" "$@"', "sh")
+    profile = replace(recipe, command=command).write(tmp_path, secrets={"SGLANG_API_KEY": "env:PLANTED"})
+    start = await watched.start(console, sshd.accounts[0], profile)
+    await watched.answers(console, start)
+    assert KEY in witness.get(start.port, "/server_info", key=KEY)[1], "the trap: it tells it to whoever may ask"
+    await no_key_anywhere(console, sshd, start)
+    event, _ = await watched.stop(console, start)
+    # 137 (or -9): it ends its own tree with KILL, which is a clean stop all the same.
+    assert event.exit_status in (0, 137)
+
+
+async def test_sglang_with_drafts_that_do_not_fit(
+    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints
+) -> None:
+    """Without the map back (`d2t`) it serves at accept length 1.00; of another width it dies in its warm-up."""
+    need("sglang")
+    vocabulary = build_vocabulary()
+    embedding = np.random.default_rng(1).standard_normal((vocabulary.size, SHAPE.hidden), dtype=np.float32)
+    away = np.arange(vocabulary.size)
+    write_eagle3(tmp_path / "no-map", SHAPE, vocabulary, embedding, away, draft_vocabulary=256)
+    write_eagle3(tmp_path / "wide", SHAPE, vocabulary, embedding, away, hidden_in_config=512)
+    recipe = engines.sglang("eagle3", checkpoints)
+
+    useless = replace(recipe, draft_model=str(tmp_path / "no-map")).write(tmp_path, name="no-map")
+    start = await watched.start(console, sshd.accounts[0], useless)
+    await watched.answers(console, start)
+    await asyncio.to_thread(witness.complete, start.port, 200)
+    view = await console.supervisor.wait(start.launch_id, lambda view: bool(warnings_of(view)), timeout_s=60)
+    assert "speculation-useless" in warnings_of(view)
+    assert view.reading is not None
+    assert view.reading.metrics is not None
+    assert view.reading.metrics.accept_length == pytest.approx(1.0, abs=0.05)
+    await watched.stop(console, start)
+
+    wide = replace(recipe, draft_model=str(tmp_path / "wide")).write(tmp_path, name="wide")
+    start = await watched.start(console, sshd.accounts[0], wide)
+    view = await console.supervisor.wait(start.launch_id, lambda view: failed_as(view) is not None, timeout_s=400)
+    assert failed_as(view) == "draft-mismatch"
+    event = await console.commands.stop_telling(start.launch_id, lambda event: None)
+    assert event.alive == 0
+
+
+def warnings_of(view: LaunchView) -> set[str]:
+    return {warning.warning_class for warning in view.reading.warnings} if view.reading is not None else set()
+
+
+async def test_llamacpp_with_another_vocabulary_runs_without_speculation_and_it_is_said(
+    console: Console, sshd: SshdLab, tmp_path: Path, llama_models: ModelFiles
+) -> None:
+    other = await asyncio.to_thread(write_models, tmp_path / "other", ModelShape(seed=11), name="other")
+    broken = tmp_path / "draft.gguf"
+    # One token spelled otherwise makes it another vocabulary; every length stays as it was.
+    broken.write_bytes(other.draft.read_bytes().replace("Ġdraft".encode(), "Ġdrafs".encode()))
+    start = await watched.start(
+        console, sshd.accounts[0], engines.llamacpp(llama_models.target, broken).write(tmp_path)
+    )
+    await watched.answers(console, start)
+    await console.supervisor.find(start.launch_id).account.settled()
+    account = console.board.launches[start.launch_id].account
+    assert account is not None
+    assert account.effective.speculation.on is False
+    assert account.speculation_off
+    facts = [fact.text for fact in console.board.facts if fact.subject == start.launch_id]
+    assert any("without speculation" in text for text in facts)
+    await watched.stop(console, start)
