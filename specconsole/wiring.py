@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from specconsole.adapters.toml_files import ProfileFiles
     from specconsole.adapters.workload_files import WorkloadFiles
     from specconsole.core.hosts.listing import HostEntry
-    from specconsole.services.console_commands import ConsoleCommands
-    from specconsole.services.host_link import HostLink
+    from specconsole.services.adoption import Adoption
     from specconsole.services.bench_parts import BenchParts
     from specconsole.services.benches import Benches
+    from specconsole.services.console_commands import ConsoleCommands
+    from specconsole.services.host_link import HostLink
     from specconsole.services.host_sampler import HostSampler
     from specconsole.services.supervisor import HostTools, Supervisor
 
@@ -95,10 +96,12 @@ def server_apis() -> dict[str, ServerApi]:
 
 
 def profile_files() -> ProfileFiles:
-    """The user's profiles, then the shipped ones."""
-    from specconsole.adapters.toml_files import ProfileFiles
+    """The project's profiles (`.specconsole/profiles` here or above), the user's, then the shipped ones."""
+    from specconsole.adapters.toml_files import ProfileFiles, project_folder
 
-    return ProfileFiles([config_folder() / "profiles", shipped_folder("profiles")])
+    project = project_folder(Path.cwd())
+    own = (config_folder() / "profiles", shipped_folder("profiles"))
+    return ProfileFiles(own if project is None else (project, *own))
 
 
 def workload_files() -> WorkloadFiles:
@@ -271,6 +274,24 @@ class Console:
 
 
 @asynccontextmanager
+async def _offering(adoption: Adoption, board: Board, clock: Clock, *, window: bool) -> AsyncIterator[None]:
+    """Offers running servers unasked, where somebody sees it."""
+    from specconsole.services.offers import Offers
+
+    if not window:
+        yield
+        return
+    offers = asyncio.create_task(Offers(adoption, board, clock).run())
+    try:
+        yield
+    finally:
+        offers.cancel()
+        await asyncio.wait({offers})
+        if not offers.cancelled() and (bug := offers.exception()) is not None:
+            raise bug
+
+
+@asynccontextmanager
 async def open_supervisor(
     hosts: Iterable[str] = ("local",), *, read_only: bool = False, window: bool = False
 ) -> AsyncIterator[Console]:
@@ -280,6 +301,7 @@ async def open_supervisor(
     """
     from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
+    from specconsole.services.adoption import Adoption
     from specconsole.services.benches import Benches
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_desk import HostDesk
@@ -315,7 +337,10 @@ async def open_supervisor(
     try:
         async with Supervisor(parts, hosts) as supervisor:
             desk = HostDesk(supervisor, opener.keepers, hosts_known, aliases, asker)
-            async with Benches(supervisor, await asyncio.to_thread(bench_parts)) as benches:
+            async with (
+                Benches(supervisor, await asyncio.to_thread(bench_parts)) as benches,
+                _offering(Adoption(supervisor), board, clock, window=window),
+            ):
                 yield Console(supervisor, board, ConsoleCommands(supervisor, desk), benches)
     finally:
         await store.aclose()

@@ -133,6 +133,21 @@ async def test_offered_adopted_read_and_found_again_by_another_console(by_hand: 
         assert other.board.launches[launch_id].adopted
 
 
+async def test_a_window_is_told_unasked_and_once(by_hand: StartByHand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specconsole.services.offers._FIRST_S", 0.0)
+    monkeypatch.setattr("specconsole.services.offers._EVERY_S", 0.5)
+    server = by_hand()
+    async with open_supervisor(("local",), window=True) as console:
+
+        def notes() -> list[str]:
+            return [fact.text for fact in console.board.facts if f"port {server.port}, pid {server.pid}," in fact.text]
+
+        await until(notes)
+        await asyncio.sleep(1.5)
+        assert len(notes()) == 1
+        assert "adopt it?" in notes()[0]
+
+
 async def test_by_pid_and_by_log_it_is_the_same_launch(by_hand: StartByHand) -> None:
     server = by_hand()
     async with console() as it:
