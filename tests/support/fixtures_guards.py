@@ -13,7 +13,7 @@ import pytest
 from blockbuster import BlockBuster
 
 import specconsole
-from tests.support.leaks import Surroundings, left_behind, mark_this_run
+from tests.support.leaks import Surroundings, left_behind, mark_this_run, watched_files
 
 SUITE_LIMIT_S = float(os.environ.get("SPECCONSOLE_TEST_LIMIT_S", 8 * 60))
 """The whole default run on two cores, when nothing else runs there."""
@@ -40,6 +40,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     session.config.stash[BEGAN] = time.monotonic()
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[FILES] = set(watched_files())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails the run that leaves a file outside the tests' folders (looked at where we are alone)."""
+    left = sorted(set(watched_files()) - session.config.stash.get(FILES, set(watched_files())))
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line("left behind:", red=True)
+            for path in left[:50]:
+                reporter.write_line(f"  file {path}", red=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -54,11 +69,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 BEGAN = pytest.StashKey[float]()
+FILES = pytest.StashKey[set[str]]()
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(isolated_home: Path) -> Iterator[None]:
-    """Fails the test that leaves a process, a listening port or a file outside its folder."""
+    """Fails the test that leaves a process or a listening port."""
     before = Surroundings()
     yield
     leaks = left_behind(before)

@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.support.waiting import all_pids, environ_of, is_alive
 
 RUN_VARIABLE = "SPECCONSOLE_TEST_RUN"
+WORKER_VARIABLE = "SPECCONSOLE_TEST_WORKER"
 LAUNCH_VARIABLE = b"SPECCONSOLE_LAUNCH"
 ALONE_VARIABLE = "SPECCONSOLE_TEST_ALONE"
 """Set where nobody else works on this machine (CI): every new file in /tmp, the real home or the checkout is ours.
@@ -36,7 +37,13 @@ _kept: set[int] = set()
 
 
 def mark_this_run() -> str:
-    """Names this run in our own environment, for all that we start to inherit."""
+    """Names this run in our own environment, for all that we start to inherit.
+
+    Each worker of a parallel run is a run of its own: what another one starts is none of its tests' doing.
+    """
+    if os.environ.get("PYTEST_XDIST_WORKER") and os.environ.get(WORKER_VARIABLE) != os.environ["PYTEST_XDIST_WORKER"]:
+        os.environ[WORKER_VARIABLE] = os.environ["PYTEST_XDIST_WORKER"]
+        os.environ[RUN_VARIABLE] = uuid.uuid4().hex
     return os.environ.setdefault(RUN_VARIABLE, uuid.uuid4().hex)
 
 
@@ -51,7 +58,6 @@ class Surroundings:
 
     pids: set[int] = field(default_factory=all_pids)
     listening: set[tuple[str, int]] = field(default_factory=lambda: own_listening_ports())
-    files: set[str] = field(default_factory=lambda: set(watched_files()))
 
 
 def processes_of_this_run(*, besides: set[int]) -> dict[int, str]:
@@ -99,7 +105,11 @@ def listening_sockets() -> Iterator[tuple[str, int]]:
 
 
 def watched_files() -> Iterator[str]:
-    """Paths outside any test's folder that a leak of ours would show up among."""
+    """Paths outside any test's folder that a leak of ours would show up among.
+
+    Looked at before and after the whole run: a walk over the checkout for each of thousands of tests would cost
+    minutes, and tests that run at the same time see each other's temporary files.
+    """
     if not alone():
         return
     for entry in os.scandir("/tmp"):
@@ -129,7 +139,6 @@ def left_behind(before: Surroundings) -> list[str]:
     leaks = [f"process {pid}: {command}" for pid, command in processes.items()]
     destroy_processes(besides=before.pids)
     leaks += [f"listening on port {port}" for _, port in own_listening_ports() - before.listening]
-    leaks += [f"file {path}" for path in sorted(set(watched_files()) - before.files)]
     return leaks
 
 
