@@ -14,7 +14,8 @@ from typing import Any
 import tomli_w
 
 from specconsole.adapters.local import write_atomically
-from specconsole.core.launching.profile import Profile, decode_profile
+from specconsole.core.launching.inherit import Layer, resolve
+from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.toml_place import nearest
 from specconsole.errors import BadInputError, NotFoundError
 
@@ -52,33 +53,97 @@ def write_toml(path: Path, data: Mapping[str, Any]) -> None:
         raise BadInputError(error.strerror or "can't be written", where=str(path)) from None
 
 
+def project_folder(start: Path) -> Path | None:
+    """The nearest `.specconsole/profiles` of a folder or those above it; None without one."""
+    for folder in (start, *start.parents):
+        if (found := folder / ".specconsole" / "profiles").is_dir():
+            return found
+    return None
+
+
 class ProfileFiles:
-    """Profiles by name, from several folders: a user's own hides a shipped one of the same name."""
+    """Profiles by name, from several folders: the project's hide the user's own, those hide the shipped ones."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
 
     def paths(self) -> dict[str, Path]:
         """Every profile by name."""
-        found: dict[str, Path] = {}
+        return {name: found[0] for name, found in self._all().items()}
+
+    def _all(self) -> dict[str, list[Path]]:
+        """By name, the hidden ones too."""
+        found: dict[str, list[Path]] = {}
         for folder in self._folders:
             for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
-                found.setdefault(path.stem, path)
+                found.setdefault(path.stem, []).append(path)
         return found
 
     def read(self, name_or_path: str) -> Profile:
-        """A profile by name, or from a file when the text is a path. Raises NotFoundError, BadInputError."""
-        if "/" in name_or_path or name_or_path.endswith(".toml"):
-            path = Path(name_or_path).expanduser()
-        else:
-            known = self.paths()
-            if name_or_path not in known:
-                close = nearest(name_or_path, known)
-                have = ", ".join(sorted(known)) or "none yet"
-                hint = f"did you mean {close}?" if close else f"profiles: {have}; or give a file"
-                raise NotFoundError(f"no profile named {name_or_path}", try_=hint)
-            path = known[name_or_path]
-        data, text = read_toml(path)
-        if not _NAME.fullmatch(path.stem) and "name" not in data:
-            raise BadInputError("`name` is missing, and the file's name can't serve", where=str(path))
-        return decode_profile(data, text, str(path), name=path.stem)
+        """A profile by name, or from a file when the text is a path, with what it extends.
+
+        Raises NotFoundError, BadInputError with file, line and key.
+        """
+        return resolve(self.layers(name_or_path))
+
+    def layers(self, name_or_path: str) -> list[Layer]:
+        """The files that a profile is made of, itself first. Raises NotFoundError, BadInputError."""
+        known = self._all()
+        path = self._find(name_or_path, known)
+        layers: list[Layer] = []
+        seen: list[Path] = []
+        while True:
+            layer = _layer(path)
+            layers.append(layer)
+            seen.append(path.resolve())
+            parent = layer.parent
+            if parent is None:
+                return layers
+            path = self._parent(layer, parent, path, seen, known)
+            if path.resolve() in seen:
+                chain = [one.name for one in layers]
+                circle = " -> ".join((*chain[seen.index(path.resolve()) :], path.stem))
+                raise BadInputError(
+                    f"profiles extend each other in a circle: {circle}", where=layer.place(("extends",))
+                )
+
+    def _find(self, name_or_path: str, known: Mapping[str, Sequence[Path]]) -> Path:
+        if _is_path(name_or_path):
+            return Path(name_or_path).expanduser()
+        if name_or_path not in known:
+            close = nearest(name_or_path, known)
+            have = ", ".join(sorted(known)) or "none yet"
+            hint = f"did you mean {close}?" if close else f"profiles: {have}; or give a file"
+            raise NotFoundError(f"no profile named {name_or_path}", try_=hint)
+        return known[name_or_path][0]
+
+    @staticmethod
+    def _parent(
+        layer: Layer, parent: str, child: Path, seen: Sequence[Path], known: Mapping[str, Sequence[Path]]
+    ) -> Path:
+        if _is_path(parent):
+            path = child.parent / Path(parent).expanduser()
+            if not path.is_file():
+                raise BadInputError(f"`extends` names {parent}, which is no file", where=layer.place(("extends",)))
+            return path
+        found = known.get(parent, ())
+        if not found:
+            close = nearest(parent, known)
+            raise BadInputError(
+                f"`extends` names {parent}, and there is no such profile",
+                where=layer.place(("extends",)),
+                try_=f"did you mean {close}?" if close else "specconsole profiles list",
+            )
+        # A profile may extend the one of the same name that it hides.
+        return next((path for path in found if path.resolve() not in seen), found[0])
+
+
+def _is_path(name_or_path: str) -> bool:
+    return "/" in name_or_path or name_or_path.endswith(".toml")
+
+
+def _layer(path: Path) -> Layer:
+    data, text = read_toml(path)
+    if not _NAME.fullmatch(path.stem) and "name" not in data:
+        raise BadInputError("`name` is missing, and the file's name can't serve", where=str(path))
+    return Layer(path.stem, data, text, str(path))

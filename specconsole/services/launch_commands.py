@@ -11,11 +11,13 @@ from specconsole.core.launching import lifecycle
 from specconsole.core.launching.command import profile_of
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
+from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.stopping import StopEvent
 from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
 from specconsole.services.commands import LaunchOrder, StopPlan
 from specconsole.services.launch import LaunchWatch
-from specconsole.services.ordering import order_spec, refuse, secret_values
+from specconsole.services.ordering import order_spec, refuse
+from specconsole.services.secret_places import secret_values
 from specconsole.services.supervisor import HostTools, Supervisor
 
 Told = Callable[[str], None]
@@ -46,12 +48,14 @@ class LaunchCommands:
     async def launch(self, order: LaunchOrder, told: Told = _quiet) -> str:
         """Starts one server; returns its id as soon as its process is recorded on the host."""
         self._may_change(order.host)
-        profile = await asyncio.to_thread(self._parts.read_profile, order.profile)
+        profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
         tools = await self._sup.host(order.host)
-        return await self._launch(profile, order.overrides, tools, told)
+        secrets = await asyncio.to_thread(secret_values, profile.secrets, profile.source, commands=True)
+        return await self._launch(profile, order.overrides, secrets, tools, told)
 
-    async def _launch(self, profile: Profile, overrides: Mapping[str, Any], tools: HostTools, told: Told) -> str:
-        secrets = await asyncio.to_thread(secret_values, profile)
+    async def _launch(
+        self, profile: Profile, overrides: Mapping[str, Any], secrets: Mapping[str, str], tools: HostTools, told: Told
+    ) -> str:
         # One at a time: two launches of this console must not be given the same free port.
         async with self._ports:
             spec = await order_spec(profile, overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
@@ -71,7 +75,7 @@ class LaunchCommands:
 
     async def preflight(self, order: LaunchOrder) -> tuple[Finding, ...]:
         """What stands against a start, without starting."""
-        profile = await asyncio.to_thread(self._parts.read_profile, order.profile)
+        profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
         tools = await self._sup.host(order.host)
         spec = await order_spec(profile, order.overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
         return await tools.launcher.preflight(spec)
@@ -84,9 +88,20 @@ class LaunchCommands:
         if spec is None:
             raise NotFoundError(f"what launch {launch_id} was made from can't be read", try_="launch its profile")
         tools = await self._sup.host(self._host_of(watch))
+        # Before the stop: a server that could not be started again stays.
+        secrets = await asyncio.to_thread(self._secrets_again, spec, watch.host)
         if watch.state not in lifecycle.ENDED:
             await self.stop(launch_id, told)
-        return await self._launch(profile_of(spec), overrides, tools, told)
+        return await self._launch(profile_of(spec), overrides, secrets, tools, told)
+
+    def _secrets_again(self, spec: LaunchSpec, host: str) -> dict[str, str]:
+        """The values for a relaunch. A command is run only where a profile of this console says the same."""
+        try:
+            places = self._parts.read_profile(spec.profile).on(host).secrets
+        except SpecconsoleError:
+            places = {}
+        commands = all(places.get(name) == place for name, place in spec.secret_places.items())
+        return secret_values(spec.secret_places, f"launch {spec.launch_id}", commands=commands)
 
     # ---------------------------------------------------------------- stop
 
@@ -129,6 +144,9 @@ class LaunchCommands:
         tools = await self._sup.host(self._host_of(watch))
         spec = watch.record.spec
         limit = grace_s if grace_s is not None else (spec.grace_s if spec is not None else 20.0)
+        api = self._parts.apis.get(spec.engine) if spec is not None else None
+        if api is not None and spec is not None and grace_s is None:
+            limit = api.grace_s(limit, spec.settings)
         if tools.memory is not None:
             await tools.memory.look_and_keep(watch.record.folder, "before-stop")
         events = tools.launcher.stop(

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import secrets as random_tokens
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from specconsole import __version__
-from specconsole.core.launching.command import build_spec, override, profile_of
+from specconsole.core.launching.command import build_spec, override
 from specconsole.core.launching.preflight import Finding, stops
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError, RefusedError, SpecconsoleError
 from specconsole.ports import Launcher
 from specconsole.services.launch_view import WhoWeAre
+from specconsole.services.secret_places import secret_values
 
 
 def new_launch_id(now_s: float) -> str:
     """Sorts by time, has a fixed length, and never repeats: `20261129-140211-3f9a2c`."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-{random_tokens.token_hex(3)}"
-
-
-def secret_values(profile: Profile) -> dict[str, str]:
-    """The values of a profile's secrets, from this console's environment or files. Raises BadInputError."""
-    found: dict[str, str] = {}
-    for name, place in profile.secrets.items():
-        kind, _, where = place.partition(":")
-        if kind == "env":
-            value = os.environ.get(where)
-            if not value:
-                raise BadInputError(
-                    f"the secret {name} comes from the variable {where}, which is not set here",
-                    where=profile.source,
-                    try_=f"export {where}=...",
-                )
-        else:
-            try:
-                value = Path(where).expanduser().read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "is not text"
-                raise BadInputError(f"the secret {name} can't be read: {reason}", where=where) from None
-        found[name] = value
-    return found
 
 
 def secrets_at_hand(specs: Iterable[LaunchSpec]) -> dict[str, dict[str, str]]:
@@ -55,7 +30,7 @@ def secrets_at_hand(specs: Iterable[LaunchSpec]) -> dict[str, dict[str, str]]:
     for spec in specs:
         for name, place in spec.secret_places.items():
             try:
-                one = secret_values(replace(profile_of(spec), secrets={name: place}))
+                one = secret_values({name: place}, f"launch {spec.launch_id}", commands=False)
             except SpecconsoleError:
                 continue  # another person's, or another machine's
             found.setdefault(spec.launch_id, {}).update(one)

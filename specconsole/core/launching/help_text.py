@@ -62,8 +62,11 @@ class FlagCatalogue:
 
     def find(self, word: str) -> Flag | None:
         """The flag of that exact name (dashes and underscores are one)."""
+        # llama.cpp has `-c` and `-C`: the same case goes first.
+        exact = word.lstrip("-").replace("_", "-")
+        found = next((f for f in self.flags if any(a.lstrip("-").replace("_", "-") == exact for a in f.aliases)), None)
         wanted = _plain(word)
-        return next((f for f in self.flags if any(_plain(a) == wanted for a in f.aliases)), None)
+        return found or next((f for f in self.flags if any(_plain(a) == wanted for a in f.aliases)), None)
 
     def abbreviated(self, word: str) -> tuple[Flag, ...]:
         """Flags that the server would take an incomplete long name for; several: it would call it ambiguous."""

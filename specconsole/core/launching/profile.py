@@ -16,6 +16,7 @@ from specconsole.errors import BadInputError
 
 ArgValue = str | int | float | bool | list[Any] | dict[str, Any]
 
+SECRET_USE = re.compile(r"\$\{secret:([A-Za-z_][\w-]*)\}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|ACCESS_KEY)$", re.IGNORECASE)
 
 ENGINES = ("sglang", "vllm", "llamacpp", "other")
@@ -61,19 +62,34 @@ class Profile:
     health: Health = field(default_factory=Health)
     grace_s: float = 20.0
     """Seconds between TERM and KILL when it is stopped."""
+    engine_version: str | None = None
+    """The engine's version that it was written for: what rules go by where the host's own is not known."""
+    extends: tuple[str, ...] = ()
+    """Names of the profiles that it builds on, nearest first."""
+    by_host: Mapping[str, Profile] = field(default_factory=dict)
+    """The same profile as it is on hosts that it has a part for."""
     source: str = ""
     """The file it came from, for error texts."""
 
+    def on(self, host: str) -> Profile:
+        """As it is on one host, that host's part applied."""
+        return self.by_host.get(host, self)
+
 
 class _Decoder:
-    """Takes typed values out of one parsed file; every error names file, line and key."""
+    """Takes typed values out of one parsed file; every error names file, line and key.
 
-    def __init__(self, data: Mapping[str, Any], text: str, source: str) -> None:
+    `prefix` is where the table stands in the file (`hosts`, `gpu-a`), for line numbers.
+    """
+
+    def __init__(self, data: Mapping[str, Any], text: str, source: str, prefix: tuple[str, ...] = ()) -> None:
         self._data = data
         self._text = text
         self._source = source
+        self._prefix = prefix
 
     def error(self, path: tuple[str, ...], what: str, try_: str = "") -> BadInputError:
+        path = (*self._prefix, *path)
         line = line_of(self._text, path)
         where = f"{self._source}:{line}" if line is not None else self._source
         return BadInputError(f"`{'.'.join(path)}` {what}", where=where, try_=try_)
@@ -151,69 +167,44 @@ def _kind(value: object) -> str:
 
 KEYS = (
     "name", "engine", "description", "tags", "command", "binary", "environment", "args", "env", "secrets", "host",
-    "bind", "port", "working_dir", "model", "draft_model", "health", "grace_s",
+    "bind", "port", "working_dir", "model", "draft_model", "health", "grace_s", "engine_version",
 )  # fmt: skip
 HEALTH_KEYS = ("path", "timeout_s", "prompt")
 
 
-def decode_profile(data: Mapping[str, Any], text: str, source: str, *, name: str) -> Profile:
+SECRET_PLACES = ("env:", "file:", "command:")
+
+
+def decode_profile(
+    data: Mapping[str, Any], text: str, source: str, *, name: str, part: bool = False, prefix: tuple[str, ...] = ()
+) -> Profile:
     """A profile from a parsed TOML file.
 
     Args: `data` as parsed, `text` of the file (for line numbers), `source` its path, `name` when the file gives none.
+    `part`: one layer of a profile, which may leave out what the others give; `prefix` is its place in the file.
     Raises BadInputError with file, line, key and what to try.
     """
-    take = _Decoder(data, text, source)
+    take = _Decoder(data, text, source, prefix)
     take.known_only((), KEYS)
     take.known_only(("health",), HEALTH_KEYS)
-    engine = take.text("engine")
-    if engine is None:
-        raise BadInputError(
-            "`engine` is missing", where=source, try_=f'engine = "{ENGINES[0]}" (or {", ".join(ENGINES[1:])})'
-        )
-    if engine not in ENGINES:
-        close = nearest(engine, ENGINES)
-        raise take.error(
-            ("engine",), f'is "{engine}"', f"did you mean {close}?" if close else f"one of {', '.join(ENGINES)}"
-        )
     command = take.texts("command")
     binary = take.text("binary")
     if binary is not None and command:
         raise take.error(("binary",), "and `command` can't both be given", "keep one of them")
-    if engine == "other" and not (command or binary):
-        raise BadInputError(
-            '`command` is missing (engine "other" has none of its own)', where=source, try_='command = ["my-server"]'
-        )
     port = take.integer("port")
     if port is not None and not 0 <= port <= 65535:
         raise take.error(("port",), f"must be from 0 to 65535, not {port}")
-    args = dict(take.table(("args",)))
-    for key, value in args.items():
-        if not isinstance(value, str | int | float | bool | list | dict):
-            raise take.error(("args", key), f"must be text, number, switch, list or table, not {_kind(value)}")
-    env = take.text_table("env")
-    for key in env:
-        if _SECRET_NAME.search(key) and env[key]:
-            raise take.error(
-                ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
-            )
-    secrets = take.text_table("secrets")
-    for key, value in secrets.items():
-        if not value.startswith(("env:", "file:")):
-            # The value itself is not repeated: it may be the secret.
-            raise take.error(
-                ("secrets", key), "must say where the value is found, not the value", f'{key} = "env:{key}"'
-            )
     grace_s = take.seconds("grace_s")
     return Profile(
         name=take.text("name") or name,
-        engine=engine,
+        engine=_engine(take, source, part=part, runs=bool(command or binary)),
         description=take.text("description") or "",
         tags=take.texts("tags"),
         command=(binary,) if binary is not None else command,
         environment=take.text("environment"),
-        args=args,
-        env=env,
-        secrets=secrets,
+        args=_args(take),
+        env=_env(take),
+        secrets=_secrets(take),
         host=take.text("host"),
         bind=take.text("bind") or "127.0.0.1",
         port=port or None,
@@ -222,5 +213,55 @@ def decode_profile(data: Mapping[str, Any], text: str, source: str, *, name: str
         draft_model=take.text("draft_model"),
         health=Health(take.text("health", "path"), take.seconds("health", "timeout_s"), take.text("health", "prompt")),
         grace_s=20.0 if grace_s is None else grace_s,
+        engine_version=take.text("engine_version"),
         source=source,
     )
+
+
+def _engine(take: _Decoder, source: str, *, part: bool, runs: bool) -> str:
+    engine = take.text("engine")
+    if engine is None:
+        if part:
+            return ""
+        raise BadInputError(
+            "`engine` is missing", where=source, try_=f'engine = "{ENGINES[0]}" (or {", ".join(ENGINES[1:])})'
+        )
+    if engine not in ENGINES:
+        close = nearest(engine, ENGINES)
+        raise take.error(
+            ("engine",), f'is "{engine}"', f"did you mean {close}?" if close else f"one of {', '.join(ENGINES)}"
+        )
+    if engine == "other" and not runs and not part:
+        raise BadInputError(
+            '`command` is missing (engine "other" has none of its own)', where=source, try_='command = ["my-server"]'
+        )
+    return engine
+
+
+def _args(take: _Decoder) -> dict[str, ArgValue]:
+    args = dict(take.table(("args",)))
+    for key, value in args.items():
+        if not isinstance(value, str | int | float | bool | list | dict):
+            raise take.error(("args", key), f"must be text, number, switch, list or table, not {_kind(value)}")
+    return args
+
+
+def _env(take: _Decoder) -> dict[str, str]:
+    env = take.text_table("env")
+    for key, value in env.items():
+        if _SECRET_NAME.search(key) and value and not SECRET_USE.fullmatch(value):
+            raise take.error(
+                ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
+            )
+    return env
+
+
+def _secrets(take: _Decoder) -> dict[str, str]:
+    secrets = take.text_table("secrets")
+    for key, value in secrets.items():
+        if not value.startswith(SECRET_PLACES):
+            # The value itself is not repeated: it may be the secret.
+            raise take.error(
+                ("secrets", key), "must say where the value is found, not the value", f'{key} = "env:{key}"'
+            )
+    return secrets

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import specconsole
 from specconsole.core.launching.help_text import FlagCatalogue, check_words, parse_help
 
-HELP = Path(__file__).parents[2] / "data" / "help"
+HELP = Path(specconsole.__file__).parent / "catalogues"
 
 
 @pytest.fixture(scope="module")
