@@ -37,6 +37,8 @@ def follow_local(path: str, reader: Reader, listener: Listener) -> None:
     try:
         file.seek(reader.offset)
         position = reader.offset
+        age_s = max(0.0, time.time() - os.fstat(file.fileno()).st_mtime)
+        reader.arrived(time.monotonic() - age_s)
         listener.say(time.monotonic())
         while True:
             data = file.read(_BLOCK_BYTES)

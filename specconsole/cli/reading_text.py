@@ -86,7 +86,8 @@ def _state(reading: Reading, paint: _Paint) -> list[str]:
     if reading.failure is None:
         line = _phase_name(reading.phase, reading.part)
         if reading.phase == "ready":
-            line += " (the server's own word; nothing was asked of it)"
+            served = any(entry.phase == "serving" for entry in reading.timeline)
+            line += " (idle again)" if served else " (the server's own word; nothing was asked of it)"
         if reading.progress is not None:
             line += f"  {_progress(reading.progress)}"
         lines.append(line)

@@ -91,6 +91,8 @@ DEVICE_RULES: tuple[Rule, ...] = (
     # torch: `Heartbeat monitor timed out! Process will be terminated after dumping debug info.`; gloo
     # `monitoredBarrier` time-outs
     rule("hang", "eartbeat monitor timed out", r"[Hh]eartbeat monitor timed out"),
+    # `ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in monitoring enqueued collectives.`
+    rule("hang", "watchdog got stuck", r"watchdog got stuck for \d+ seconds"),
     rule("hang", "monitoredBarrier", r"monitoredBarrier.*timed? ?out"),
     # HCCL: `EI0002: The wait execution of the Notify register times out. Reason: The Notify register has not
     # received the Notify record`

@@ -135,6 +135,10 @@ KILLED_RULES: tuple[Rule, ...] = (
         r"^(?:\S*: line \d+: +\d+ +)?(?:Aborted|Illegal instruction|Bus error|Floating point exception)\b",
         tier=CONSEQUENCE,
     ),
+    # `server.cpp:3567: GGML_ASSERT(!slot.prompt.tokens.has_mtmd) failed` (llama.cpp, Ollama), glibc's
+    # `llama-server: llama-sampler.cpp:1094: void f(...): Assertion `found' failed.`
+    rule("code-error", "GGML_ASSERT", r"GGML_ASSERT(?:\(.*\) failed|: \S+:\d+)"),
+    rule("code-error", "Assertion `", r": Assertion `.*' failed\.$"),
     # `Exit code: -9` behind `Rank 0 scheduler is dead. ...` (SGLang 0.4 to 0.5.8)
     rule("killed", "Exit code: -", r"^Exit code: -\d+$"),
     # `Subprocess scheduler_0 (pid=4811) crashed with exit code -9. Triggering SIGQUIT for cleanup...` (SGLang

@@ -14,6 +14,7 @@ STARTUP_RULES: tuple[Rule, ...] = (
         "context-too-long",
         "is greater than the derived",
         r"(?:max_model_len|context_length) \(\d+\) is greater than the derived",
+        alone="",  # both servers print the same words as a warning where an override is allowed
     ),
     # uvicorn: `[Errno 98] error while attempting to bind on address ('127.0.0.1', 30000): address already in use`
     rule("port-in-use", "error while attempting to bind on address", http_bind=True),
@@ -119,6 +120,8 @@ STARTUP_RULES: tuple[Rule, ...] = (
         "No such file or directory: '",
         r"No such file or directory: '(?:\S*/)?(?:ninja|nvcc|hipcc|g\+\+|gcc|c\+\+|ptxas)'",
     ),
+    # `RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist` (flashinfer)
+    rule("jit-build-failed", "Could not find nvcc"),
     rule("jit-build-failed", "Ninja is required to load C++ extensions"),
     # `triton.compiler.errors.CompilationError: at 12:8:` / `torch._inductor.exc.InductorError: CppCompileError: C++
     # compile error`
@@ -127,6 +130,16 @@ STARTUP_RULES: tuple[Rule, ...] = (
     rule("jit-build-failed", "PTXASError"),
     rule("jit-build-failed", "BackendCompilerFailed", alone="suspect"),
     rule("jit-build-failed", "InductorError", alone="suspect"),
+    # `/usr/bin/python3: No module named sglang`, `python3: Error while finding module specification for 'sglang...'`
+    rule("import-error", "ython", r"^\S*python[\d.]*: (?:No module named |Error while finding module specification)"),
+    # `./run.sh: line 4: sglang: command not found`; Go: `exec: "vllm": executable file not found in $PATH`
+    rule(
+        "import-error",
+        "not found",
+        r"^(?:\S+: line \d+: |\w*sh: (?:\d+: )?)?[\w./-]+: command not found$",
+        alone="suspect",
+    ),
+    rule("import-error", "executable file not found in", alone="suspect"),
     # `ModuleNotFoundError: No module named 'deep_gemm'`, `ImportError: cannot import name 'flash_ops' from
     # 'sgl_kernel'`
     rule("import-error", "ModuleNotFoundError", r"^(?:[\w.]+\.)?ModuleNotFoundError\b", alone="suspect"),
@@ -142,4 +155,8 @@ STARTUP_RULES: tuple[Rule, ...] = (
     rule("import-error", "'_OpNamespace'", r"'_OpNamespace' '\w+' object has no attribute", alone="suspect"),
     rule("import-error", "PackageNotFoundError", r"^(?:[\w.]+\.)?PackageNotFoundError\b", alone="suspect"),
     rule("import-error", "ImportError", r"^(?:[\w.]+\.)?ImportError\b", alone="suspect"),
+    # Last, since nearly anything may be said so. C++: `terminate called after throwing an instance of 'std::...'`,
+    # `  what():  Invalid device pointer`; TensorRT-LLM: `[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp (...)`
+    rule("code-error", "what():", r"^ *what\(\): +\S"),
+    rule("code-error", "Assertion failed: ", alone="suspect"),
 )

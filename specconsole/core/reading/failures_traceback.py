@@ -29,7 +29,7 @@ _GROUP = re.compile(r"^\s*[|+](?:-\+)?[-+| ]*")
 # Frames that say what the process was doing when the log does not.
 _DRAFT = re.compile(r"draft|eagle|speculat|spec_decode|_mtp|mtp_|nextn|medusa|dflash|dspark|proposer", re.IGNORECASE)
 _ARGUMENTS = re.compile(
-    r"server_args\.py|arg_utils\.py|arg_groups|argparse|/config/\w+\.py|speculative_hook|cli_args\.py"
+    r"server_args\.py|arg_utils\.py|arg_groups|argparse|/config/\w+\.py|speculative_hook|cli_args\.py|validate_\w*args\b"
 )
 _HINTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"capture|cuda_graph|cudagraph|graph_runner", re.IGNORECASE), "graph-capture"),

@@ -58,6 +58,10 @@ class Findings:
         self.found = {key: finding for key, finding in self.found.items() if finding.line_no >= line_no}
         self.heartbeats = 0
 
+    def has(self, warning_class: WarningClass) -> bool:
+        """Whether this start had such a warning."""
+        return any(finding.warning_class == warning_class for finding in self.found.values())
+
     def readings(self) -> list[ReadingWarning]:
         """In the order of lines."""
         warnings = [

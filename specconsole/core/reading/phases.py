@@ -183,7 +183,7 @@ class Phases:
                 self._begin(line, event.phase, part, now_s)
         elif again and (self.phase, self.part) == (event.phase, part):
             self.now.left = False
-        self._progressed(line)
+        self.moved(line)
 
     def _graph_part(self, rank: RankState) -> Part:
         """Which graphs, where the line does not say: those of the model that was loaded last, except that newer
@@ -210,7 +210,7 @@ class Phases:
                 if stay.phase == event.phase and (part is None or stay.part == part):
                     stay.claims_s.setdefault(line.rank or "", event.seconds)
                     break
-        self._progressed(line)
+        self.moved(line)
 
     def _bar(self, line: Line, event: BarSeen, now_s: float | None) -> None:
         if self.was_ready or self.phase in ("stopping", "stopped"):
@@ -259,19 +259,20 @@ class Phases:
         self.bar_desc = bar.desc
         if bar.total is not None and bar.done >= bar.total:
             self.bars_done += 1
-        self._progressed(line)
+        self.moved(line)
 
     def bar_finished(self) -> bool:
         """Whether the bar that was seen last is at its end."""
         return self.bars_done > 0 and self.bar is not None
 
-    def _progressed(self, line: Line) -> None:
+    def moved(self, line: Line) -> None:
+        """Something went on: silence counts from here."""
         self.progress_line_no = line.no
         if line.at_s is not None:
             self.progress_at_s = line.at_s
 
     def _begin(self, line: Line, phase: Phase, part: Part | None, now_s: float | None) -> None:
-        self._progressed(line)
+        self.moved(line)
         if not self.stays and phase != "starting" and line.no > self.first_line_no:
             start_s = None if now_s is None else 0.0
             self.stays.append(Stay("starting", None, self.first_line_no, start_s, since_s=start_s))

@@ -162,6 +162,7 @@ class Pipeline:
                 self.phases.switch(line, "serving", line.stamp_s)
         else:
             self.phases.switch(line, "ready", line.stamp_s)
+        self.phases.moved(line)
 
     def _where(self, line: Line) -> Where:
         return Where(
@@ -176,6 +177,7 @@ class Pipeline:
                 self.phases.switch(line, "serving", now_s)
             elif phase == "ready":
                 self.phases.switch(line, "ready", now_s)
+            self.phases.moved(line)
             self.findings.progress()
         elif isinstance(event, Ready):
             if not self.failures.http_bind_failed:

@@ -103,6 +103,10 @@ class Reader:
             if block:
                 self._block(block, at_s)
 
+    def arrived(self, at_s: float) -> None:
+        """When the last of the bytes taken so far came, where it is known only afterwards (a file's mtime)."""
+        self._state.arrived_at_s = at_s
+
     def gap(self, lost_bytes: int | None) -> None:
         """Bytes that the host's rotation ate before they could be read; None when their number is unknown."""
         state = self._state

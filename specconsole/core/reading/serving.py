@@ -7,6 +7,7 @@ all of them are looked at or the first and the last `KEPT_WINDOWS` of each rank 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from specconsole.core.reading.events import Busy, Event, Idle, Line, Prefill, Window
 from specconsole.core.reading.model import Metrics
@@ -171,6 +172,22 @@ class Serving:
             queued=_total([w.queued for w in windows]),
             kv_usage=_mean([w.kv_usage for w in windows]),
         )
+
+    @property
+    def rhythm_s(self) -> float | None:
+        """The longest time between two decode lines of uninterrupted work, of those kept; None before two."""
+        waits = [
+            later.stamp_s - earlier.stamp_s
+            for group in self.groups.values()
+            for earlier, later in pairwise(group.windows)
+            if later.full and earlier.stamp_s is not None and later.stamp_s is not None
+        ]
+        return max(waits, default=None)
+
+    @property
+    def last_line_no(self) -> int:
+        """Line of the newest window; 0 before any."""
+        return max((group.windows[-1].line_no for group in self.groups.values() if group.windows), default=0)
 
     @property
     def accepts(self) -> bool:

@@ -42,6 +42,12 @@ HISTORY_MARGIN = 1.5
 """A phase that has lasted this many times the upper end of what it took before is a stall."""
 SERVING_SILENCE_S = 120.0
 """SGLang prints a line every 40 decode steps, vLLM one every 10 s: with requests running, two minutes are many."""
+SPEAKS_WHILE_WORKING: tuple[str, ...] = ("sglang",)
+"""Servers that print a line every few decode steps, and none when the last request is done: silent means idle.
+(vLLM says `Running: 0 reqs` first, so requests running and silence is a hang; llama.cpp says when slots are idle.)"""
+IDLE_LEAST_S = 30.0
+IDLE_RHYTHM = 6.0
+"""So many times the longest wait between two decode lines without another one: nothing is decoded any more."""
 GPU_IDLE_PCT = 3.0
 GPU_SPINNING_PCT = 95.0
 MEMORY_STILL_PCT = 1.0
@@ -130,6 +136,21 @@ def judge(
 
 _ON_GPU: frozenset[Phase] = frozenset({"graph-capture", "warm-up"})
 """Phases in which an idle GPU has no innocent explanation but a compiler on the CPU."""
+
+
+def idle_again(
+    engine: str, silent_s: float, *, rhythm_s: float | None, prompted: bool, gpu: GpuActivity | None = None
+) -> bool:
+    """Whether a server that was at work when it fell silent has simply nothing left to do.
+
+    `rhythm_s`: its longest wait between two decode lines; `prompted`: the last it said was that it takes in a prompt.
+    A GPU that is busy speaks against it. A hang looks the same until the server's own watchdog or health check speaks.
+    """
+    if engine not in SPEAKS_WHILE_WORKING or (gpu is not None and not gpu.idle and gpu.busy_pct is not None):
+        return False
+    if prompted or rhythm_s is None:
+        return silent_s > SERVING_SILENCE_S
+    return silent_s > max(IDLE_LEAST_S, IDLE_RHYTHM * rhythm_s)
 
 
 def ranks_behind(ranks: Sequence[RankReading]) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ def build_reading(
     elif dead and phase != "stopped":
         phase, part = "stopped", None
         timeline = (*timeline, TimelineEntry("stopped", None, log_now_s, None, max(1, lines)))
+    elif phase == "serving" and _idle_again(pipeline, now_s, arrived_at_s, gpu):
+        phase = "ready"
     progress = _progress(phases, phase, now_s) if phase in START_PHASES else None
     spent_s = _spent_s(phases, log_now_s, now_s)
     phase_eta = progress.eta_s if progress is not None else None
@@ -130,12 +132,11 @@ def _silence(
     if phase in _ENDED:
         return silent_s, None, None
     phases = pipeline.phases
-    since = phases.progress_at_s if phases.progress_at_s is not None else arrived_at_s
     metrics = pipeline.serving.metrics()
     verdict = stall.judge(
         phase,
         phases.part,
-        max(0.0, now_s - since),
+        _still_s(pipeline, now_s, arrived_at_s),
         track=phases.bar,
         usual=phase_history_eta(history, key, phase, phases.part, phases.nth, 0.0),
         spent_s=spent_s,
@@ -144,6 +145,27 @@ def _silence(
         running=metrics.running if metrics is not None else None,
     )
     return silent_s, verdict.stalled, verdict.reason
+
+
+def _still_s(pipeline: Pipeline, now_s: float, arrived_at_s: float) -> float:
+    """Seconds since the last sign of progress (of bytes at all, where no progress came while it was watched)."""
+    since = pipeline.phases.progress_at_s
+    return max(0.0, now_s - (since if since is not None else arrived_at_s))
+
+
+def _idle_again(
+    pipeline: Pipeline, now_s: float | None, arrived_at_s: float | None, gpu: stall.GpuActivity | None
+) -> bool:
+    """Whether the requests that were being worked on must be done by now, though no line said so."""
+    if now_s is None or arrived_at_s is None or pipeline.failures_open() or pipeline.findings.has("health-failing"):
+        return False
+    return stall.idle_again(
+        pipeline.engine,
+        _still_s(pipeline, now_s, arrived_at_s),
+        rhythm_s=pipeline.serving.rhythm_s,
+        prompted=pipeline.phases.progress_line_no > pipeline.serving.last_line_no,
+        gpu=gpu,
+    )
 
 
 def _warnings(

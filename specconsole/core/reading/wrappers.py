@@ -323,9 +323,15 @@ _JSON_LEVELS = {"warn": "WARNING", "err": "ERROR", "fatal": "CRITICAL", "i": "IN
 
 
 def _peel_json(value: dict[str, Any], layers: Layers, shapes: Shapes, found: list[Unwrapped], depth: int) -> None:
-    message = next((value[key] for key in _MESSAGE_KEYS if isinstance(value.get(key), str)), None)
+    # Rust's tracing as JSON (TGI, routers): `{"timestamp":...,"level":"INFO","fields":{"message":"Starting shard"},
+    # "target":"text_generation_launcher"}`
+    fields = value["fields"] if isinstance(value.get("fields"), dict) else value
+    message = next((fields[key] for key in _MESSAGE_KEYS if isinstance(fields.get(key), str)), None)
     if message is None:
         return
+    target = value.get("target")
+    if fields is not value and isinstance(target, str) and target.startswith("text_generation"):
+        message = f"{target[:80]}: {message}"  # as it stands in the plain form of the same log
     level = value.get("level") or value.get("levelname") or value.get("severity")
     if isinstance(level, str):
         layers.level = _JSON_LEVELS.get(level.lower(), level.upper()[:12])

@@ -7,6 +7,7 @@ import pytest
 from specconsole.core.reading.bars import find_bars
 from specconsole.core.reading.eta import BarTrack, track
 from specconsole.core.reading.model import START_PHASES, EtaRange, Phase, RankReading
+from specconsole.core.reading.reading import Reader
 from specconsole.core.reading.stall import USUAL_SILENCE_S, GpuActivity, judge, ranks_behind
 
 IDLE, WORKING = GpuActivity(0.0, 0.0), GpuActivity(85.0, 40.0)
@@ -136,3 +137,69 @@ def test_ranks_that_hang_together_are_not_blamed() -> None:
     assert ranks_behind(_ranks(("TP0", "weights", None), ("TP1", "weights", 900.0))) == ()
     assert ranks_behind(_ranks(("TP0", "weights", 900.0))) == ()
     assert ranks_behind(()) == ()
+
+
+ARGS = (
+    b"[2026-06-01 10:00:00] server_args=ServerArgs(model_path='/m/T', tp_size=1, port=30000)\n"
+    b"[2026-06-01 10:00:44] The server is fired up and ready to roll!\n"
+)
+
+
+def _decode(second: int) -> bytes:
+    return (
+        f"[2026-06-01 10:{second // 60:02}:{second % 60:02}] Decode batch, #running-req: 1, #token: 106, token usage: 0.00"
+        ", cuda graph: True, gen throughput (token/s): 11.00, #queue-req: 0\n"
+    ).encode()
+
+
+def _served(until: int) -> Reader:
+    """A server that decodes from second 50 on, a line every 5 s, its bytes arriving as they are printed."""
+    reader = Reader()
+    reader.feed(ARGS, 44.0)
+    for second in range(50, until + 1, 5):
+        reader.feed(_decode(second), float(second))
+    return reader
+
+
+def test_a_server_that_goes_on_working_is_never_stalled() -> None:
+    reader = Reader()
+    reader.feed(ARGS, 44.0)
+    for second in range(50, 1500, 5):
+        reader.feed(_decode(second), float(second))
+        reading = reader.reading(second + 4.0)
+        assert (reading.phase, reading.stalled) == ("serving", False), (second, reading.stall_reason)
+
+
+def test_sglang_that_falls_silent_is_idle_again_unless_its_gpus_work() -> None:
+    reader = _served(300)
+    assert reader.reading(315.0).phase == "serving"
+    later = reader.reading(420.0)
+    assert (later.phase, later.stalled) == ("ready", False)
+    assert reader.reading(420.0, gpu=IDLE).phase == "ready"
+    assert reader.reading(420.0, gpu=WORKING).phase == "serving"
+    assert reader.reading(700.0, gpu=SPINNING).stalled is True
+
+
+def test_a_failing_health_check_is_no_idleness() -> None:
+    reader = _served(300)
+    reader.feed(b"[2026-06-01 10:06:00] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.\n", 360.0)  # fmt: skip
+    assert reader.reading(600.0).phase == "serving"
+
+
+def test_a_prompt_that_takes_long_is_work() -> None:
+    reader = _served(60)
+    reader.feed(b"[2026-06-01 10:01:05] Prefill batch, #new-seq: 1, #new-token: 8192, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0\n", 65.0)  # fmt: skip
+    assert reader.reading(150.0).phase == "serving"
+    assert reader.reading(300.0).phase == "ready"
+
+
+def test_vllm_that_falls_silent_with_requests_running_is_not_idle() -> None:
+    reader = Reader()
+    reader.feed(
+        b"INFO 06-01 10:00:00 [api_server.py:1896] vLLM API server version 0.10.2\nINFO:     Application startup complete.\n"
+        b"INFO 06-01 10:00:10 [loggers.py:123] Engine 000: Avg prompt throughput: 8.0 tokens/s, Avg generation throughput: "
+        b"10.0 tokens/s, Running: 2 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%\n",
+        10.0,
+    )
+    reading = reader.reading(400.0)
+    assert (reading.phase, reading.stalled) == ("serving", True)

@@ -14,6 +14,7 @@ from specconsole.core.reading.events import (
     Event,
     Facts,
     HttpUp,
+    Idle,
     Leave,
     Line,
     Ready,
@@ -133,6 +134,8 @@ TABLE: tuple[tuple[str, str, Meaning], ...] = (
     ("fired up and ready", r"The server is fired up and ready to roll", (Ready(),)),
     # A worker node of a multi-node start answers a constant 200 and has no ready line of its own.
     ("Dummy health check", r"^Dummy health check server started", lambda line: (Ready(),)),
+    # `Cache flushed successfully!` (scheduler.py; refused while a request runs or waits)
+    ("Cache flushed", r"^Cache flushed successfully", (Idle(),)),
     # Stop. `SIGTERM received. signum=15 frame=.... Draining requests and shutting down...`
     ("SIGTERM received", r"^SIGTERM received", _STOP),
     ("Gracefully exiting", r"^Gracefully exiting\.\.\. Remaining number of requests", _STOP),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specconsole.core.reading.prefilter import LOOK, STEADY, Picked, SteadyRead
+from specconsole.core.reading.prefilter import LOOK, STEADY, Brief, Picked, SteadyRead
 
 # `INFO:     127.0.0.1:46980 - "POST /v1/completions HTTP/1.1" 200 OK`, without its digits
 _ACCESS = (b'"POST /v/', b'"  OK')
@@ -32,6 +32,6 @@ class AccessLines:
             chosen.append(last)
         return Picked(chosen)
 
-    def read(self, raw: bytes, brief: bool | None) -> SteadyRead | None:
+    def read(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
         del raw, brief
         return None  # two lines a row: the ordinary way is fast enough
