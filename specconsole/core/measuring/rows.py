@@ -59,3 +59,13 @@ def baseline_of(rows: Sequence[Result], pinned: str | None = None) -> str | None
         return pinned
     plain = [row for row in rows if row.conditions.speculative is False]
     return max(plain, key=lambda r: r.started_at_s).result_id if plain else None
+
+
+def chosen_rows(results: Sequence[Result], workload: str | None = None) -> tuple[Result, ...]:
+    """What a table shows when nobody says: the newest workload's results, a row a profile and conditions."""
+    return merge_launches(same_workload(results, workload))
+
+
+def unique(results: Sequence[Result]) -> tuple[Result, ...]:
+    """Each result once, in order."""
+    return tuple({result.result_id: result for result in results}.values())

@@ -1,0 +1,141 @@
+"""Results as one HTML file that needs nothing else: no script, no link, plots as SVG inside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from html import escape
+
+from specconsole.cli.result_text import cell_text, comparison, load_text, point_text
+from specconsole.core.measuring.compare import Cell, Table
+from specconsole.core.measuring.marks import MARKS
+from specconsole.core.measuring.result import Result
+from specconsole.core.measuring.series import Plot, plots
+from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2128; --dim: #6a737d; --line: #d5dae0; --paper: #fff;
+  --good: #15692f; --bad: #a3201d; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e2e6ea; --dim: #98a2ad; --line: #3a424b; --paper: #14181c;
+  --good: #6fce85; --bad: #ff938c; } figure { background: #fff; border-radius: 6px; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 72rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto }
+th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
+th:first-child, td:first-child { text-align: left }
+.better { color: var(--good) } .worse { color: var(--bad) } .noise, .dim { color: var(--dim) }
+.sim { color: var(--bad); font-weight: bold }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem }
+figure { margin: 0 } figure svg { width: 100%; height: auto } code { overflow-wrap: anywhere }
+@media print { body { margin: 0; max-width: none } }
+"""
+
+
+def html_report(rows: Sequence[Result], metric_id: str, baseline_id: str | None, *, now_s: float) -> str:
+    """The whole page."""
+    table = comparison(rows, metric_id, baseline_id)
+    title = f"{rows[0].conditions.workload or 'results'}: {', '.join(r.name for r in rows)}" if rows else "results"
+    parts = [
+        "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        '<p class="dim">'
+        f"{escape(table.metric.label)}: {escape(table.metric.definition)} [{escape(table.metric.unit)}]. "
+        f"Made {time.strftime('%Y-%m-%d %H:%M %z', time.localtime(now_s))}.</p>",
+        _table(table, rows), _marks(table), _economics(table),
+        f'<h2>Plots</h2><div class="plots">{"".join(_figure(plot) for plot in plots(rows))}</div>',
+        _conditions(table), _points(rows), "</body></html>",
+    ]  # fmt: skip
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _table(table: Table, rows: Sequence[Result]) -> str:
+    head = "".join(f"<th>{escape(load_text(load, rows[0]))}</th>" for load in table.loads)
+    body = []
+    for row in table.rows:
+        name = escape(row.result.name)
+        if row.result.result_id == table.baseline_id:
+            name += ' <span class="dim">(baseline)</span>'
+        if row.result.conditions.simulated:
+            name += ' <span class="sim">SIMULATED</span>'
+        body.append(f"<tr><td>{name}</td>{''.join(map(_td, row.cells))}</tr>")
+    return f"<table><tr><th></th>{head}</tr>{''.join(body)}</table>"
+
+
+def _td(cell: Cell) -> str:
+    return f'<td class="{cell.tendency}">{escape(cell_text(cell))}</td>'
+
+
+def _marks(table: Table) -> str:
+    marks = dict.fromkeys(mark for row in table.rows for cell in row.cells for mark in cell.marks)
+    items = [f"<li><b>{escape(MARKS[m].sign)}</b> {escape(MARKS[m].meaning)}</li>" for m in marks if m in MARKS]
+    said = "± is the 95 % interval of the mean; ↑ ↓ differ from the baseline, ≈ is noise."
+    return f'<p class="dim">{said}</p>' + (f"<ul>{''.join(items)}</ul>" if items else "")
+
+
+def _economics(table: Table) -> str:
+    parts: list[str] = []
+    for row in table.rows:
+        items = [
+            f"<li><b>{escape(load_text(cell.load, row.result))}</b>: {escape('; '.join(verdict_lines(cell)))}</li>"
+            for cell in row.cells
+            if cell.verdict is not None
+        ]
+        if items:
+            where = pays_text(row)
+            last = f"<p>Decode is faster: <b>{escape(where)}</b></p>" if where else ""
+            parts.append(f"<h2>{escape(row.result.name)} against the baseline</h2><ul>{''.join(items)}</ul>{last}")
+    return "".join(parts)
+
+
+def _figure(plot: Plot) -> str:
+    import pygal
+    from pygal.style import CleanStyle
+
+    style = CleanStyle(font_family="sans-serif", background="#ffffff", plot_background="#ffffff")
+    chart = pygal.XY(
+        js=(), style=style, width=640, height=380, disable_xml_declaration=True, no_prefix=True, explicit_size=False,
+        title=plot.title, x_title=plot.x_label, y_title=plot.y_label, legend_at_bottom=True, dots_size=3,
+        include_x_axis=True, truncate_legend=-1,
+    )  # fmt: skip
+    for line in plot.lines:
+        # One point alone would leave an axis without a length.
+        chart.add(line.name, list(line.points))
+    if plot.plot_id != "pareto":
+        chart.x_labels = sorted({x for line in plot.lines for x, _ in line.points})
+    drawn = chart.render(is_unicode=True)
+    return f"<figure>{drawn if isinstance(drawn, str) else drawn.decode()}</figure>"
+
+
+def _conditions(table: Table) -> str:
+    parts = ["<h2>Conditions</h2>"]
+    for row in table.rows:
+        c = row.result.conditions
+        facts = {
+            "engine": f"{c.engine} {c.version or '(version unknown)'}", "host": c.host, "GPUs": ", ".join(c.gpu_names),
+            "client on": c.client_host + (", through the tunnel" if c.through_tunnel else ""), "model": c.model or "?",
+            "draft": c.draft_model or "none", "workload": f"{c.workload} {c.workload_hash}", "cache": c.cache,
+            "build": ", ".join(f"{k} {v}" for k, v in c.build.items()), "simulated": c.simulated,
+            "starts": str(row.result.launches), "measured by": row.result.imported_from, "note": row.result.note,
+        }  # fmt: skip
+        cells = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in facts.items() if v)
+        command = f"<p><code>{escape(c.command)}</code></p>" if c.command else ""
+        unfair = "".join(
+            f"<li>{escape(d.what)}: {escape(str(d.a))} / {escape(str(d.b))} {escape(d.why)}</li>"
+            for d in row.unfair
+            if d.weight != "notes"
+        )
+        differs = f"<p>Differs from the baseline in:</p><ul>{unfair}</ul>" if unfair else ""
+        parts.append(f"<h3>{escape(row.result.name)}</h3><table>{cells}</table>{command}{differs}")
+    return "".join(parts)
+
+
+def _points(rows: Sequence[Result]) -> str:
+    items = [
+        f"<li>{escape(f'{result.name} {load_text(p.load, result)} repeat {p.repeat + 1}: {point_text(p)}')}</li>"
+        for result in rows
+        for p in result.points
+    ]
+    return f"<h2>Every point</h2><ul>{''.join(items)}</ul>"
