@@ -38,3 +38,6 @@ class OpenaiApi:
 
     async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
         return None, None
+
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
+        return wanted_s

@@ -56,3 +56,6 @@ class SglangApi:
 
     async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
         return None, None
+
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
+        return wanted_s

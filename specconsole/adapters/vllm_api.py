@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specconsole.adapters.server_api import complete_openai, metric, try_json, try_text
-from specconsole.core.engines.vllm import effective
+from specconsole.core.engines.vllm import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
@@ -66,3 +66,6 @@ class VllmApi:
         page = await try_text(http, host, port, "/metrics")
         running = metric(page or "", "vllm:num_requests_running")
         return None if running is None else int(running), metric(page or "", "vllm:generation_tokens_total")
+
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
+        return quirks.grace_s(wanted_s, settings)

@@ -27,7 +27,8 @@ class Pulse:
     """Whether a server whose health endpoint says nothing of its engine moves, from its counters."""
 
     tokens: float | None = None
-    moved_at_s: float | None = None
+    worked_since_s: float | None = None
+    """When the last token of the present work was counted, or the work began; None while there is none."""
     proved_at_s: float | None = None
 
     def look(
@@ -37,11 +38,13 @@ class Pulse:
         if tokens is None:
             return "unknown"
         moved = tokens != self.tokens
-        if moved or self.moved_at_s is None:
-            self.tokens, self.moved_at_s = tokens, now_s
-        if running and not moved:
-            return "still" if now_s - self.moved_at_s >= STILL_S else "moves"
-        return "moves" if moved or running else "idle"
+        # Time without work is no standstill: the count begins when work does.
+        if moved or self.worked_since_s is None:
+            self.tokens, self.worked_since_s = tokens, now_s
+        if not running:
+            self.worked_since_s = None
+            return "moves" if moved else "idle"
+        return "still" if now_s - self.worked_since_s >= STILL_S else "moves"
 
     def due(self, now_s: float) -> bool:
         """Whether an idle server is to be asked for tokens again."""
