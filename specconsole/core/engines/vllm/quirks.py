@@ -72,6 +72,6 @@ TERM_TAKES_S = 15.0
 
 def grace_s(wanted_s: float, settings: Mapping[str, Any]) -> float:
     """How long TERM may take. Unless it was told to drain (`--shutdown-timeout`), its engine and with it every request
-    is gone at once; what then remains waits for clients that get nothing any more, or, while it starts, ignores TERM."""
+    is gone at once; what remains waits for clients that get nothing any more, or, while it starts, ignores TERM."""
     drains = {name.lstrip("-").replace("-", "_"): value for name, value in settings.items()}.get("shutdown_timeout")
     return wanted_s if drains else min(wanted_s, TERM_TAKES_S)
