@@ -184,7 +184,12 @@ class ConsoleScreen(Screen[None]):
             self.console_app.say(why, title=f"{action.shown_key} {action.label}", severity="warning")
             return
         await find_deed(action_id)(self)
-        self.refresh_facts()
+        if action.scope == "log" or action_id == "follow":
+            # Moving in the log changes nothing else: the key is painted sooner.
+            self.refresh_log()
+            self.footer.update()
+        else:
+            self.refresh_facts()
 
     @on(ActionAsked)
     async def _asked(self, message: ActionAsked) -> None:

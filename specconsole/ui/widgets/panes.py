@@ -77,9 +77,9 @@ class PhasePane(TextPane):
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch = self.desk.launch
         if launch is None:
-            self.border_title = "no launch"
+            self.entitle(Content("no launch"))
             return [fit(styled("nothing is selected", "$muted"), width)]
-        self.border_title = launch_text.title(launch)
+        self.entitle(launch_text.title(launch))
         return [launch_text.strip(launch, width), launch_text.outlook(launch, width, self.desk.monotonic_s())]
 
 

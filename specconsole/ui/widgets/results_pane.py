@@ -34,7 +34,7 @@ class ResultsPane(TextPane, can_focus=True):
     def build(self, width: int, height: int) -> Sequence[Content]:
         results = self.desk.board.results
         note = title_note(results)
-        self.border_title = Content(f"results ─ {note}" if note else "results")
+        self.entitle(Content(f"results ─ {note}" if note else "results"))
         if not results.rows:
             return how_to(width, can_measure=self.desk.commands.can("bench"))
         lines = table(results, width, first_column=self.first_column, compact=self.compact)
