@@ -17,6 +17,8 @@ EXIT_NOT_FOUND = 4
 """No launch, host or profile of that name."""
 EXIT_REFUSED = 5
 """Refused for safety: a port or a GPU is held, something is not ours, a lock is taken."""
+EXIT_WARNINGS = 6
+"""Checked, and nothing forbids it, but it will not run quite as asked."""
 EXIT_CANCELLED = 130
 """Interrupted by the person at the keyboard (128 + SIGINT, as shells do)."""
 

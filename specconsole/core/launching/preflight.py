@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-Severity = Literal["ok", "warning", "stop"]
+Severity = Literal["ok", "note", "warning", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +14,16 @@ class Finding:
     """One thing looked at."""
 
     check: str
-    """`port`, `binary`, `model`, `draft`, `memory`, `working-dir`."""
+    """`port`, `binary`, `model`, `draft`, `memory`, `working-dir`, `version`, `flag`, `rule`, `gpu`."""
     severity: Severity
     text: str
     try_: str = ""
+    name: str = ""
+    """The rule or the check within `check`, where there are several."""
+    fix: Mapping[str, Any] | None = None
+    """Settings to change, as `LaunchOrder.overrides`; None: there is no such fix."""
+    source: str = ""
+    """Where the fact comes from; "" where it was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
