@@ -38,9 +38,10 @@ test: $(VENV)/.dev lint
 faults: $(VENV)/.dev
 	SPECCONSOLE_FAULT_ROUNDS=1000 $(BIN)/python -m pytest -m faults
 
-# Everything that talks to a real server: llama.cpp, and vLLM and SGLang where their environments are installed.
+# Everything that talks to a real server: llama.cpp here, vLLM and SGLang in environments of their own (docs/real-engines.md).
 real: $(VENV)/.dev
-	[ ! -x tests/real/install_engines.sh ] || tests/real/install_engines.sh
+	PYTHON=$(PYTHON) tests/engines/support/install.sh vllm .venv-vllm
+	PYTHON=$(PYTHON) tests/engines/support/install.sh sglang .venv-sglang
 	$(BIN)/python -m pytest -m "real or engines"
 
 bench: $(VENV)/.dev
