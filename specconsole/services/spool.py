@@ -147,7 +147,20 @@ class Spool:
 
     def raw(self, start: int, stop: int) -> bytes:
         """Bytes of a range, fewer at the end."""
-        return os.pread(self._fd, max(0, stop - start), start)
+        return self._read(max(0, stop - start), start)
+
+    def _read(self, size: int, offset: int) -> bytes:
+        """Like pread(2); also when closed, for the panes that still show an ended launch; b"" once it was removed."""
+        if self._fd >= 0:
+            return os.pread(self._fd, size, offset)
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return b""
+        try:
+            return os.pread(fd, size, offset)
+        finally:
+            os.close(fd)
 
     def lines(self, start: int, stop: int) -> list[str]:
         """Clean lines `start` to `stop` (0-based); a redrawn bar is its last state, a very long line is cut."""
@@ -168,7 +181,7 @@ class Spool:
         """Raw lines from a line's start on, without their end, cut to what a screen can show."""
         rest = b""
         while True:
-            block = os.pread(self._fd, BLOCK_BYTES, offset)
+            block = self._read(BLOCK_BYTES, offset)
             offset += len(block)
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
@@ -183,7 +196,10 @@ class Spool:
 
     def blocks(self, start: int) -> Iterator[tuple[int, bytes]]:
         """(number of the first line, raw bytes of whole lines), about a megabyte each, to the end as it is now."""
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return  # removed to make room, under a window that still shows it
         try:
             size = self.size_bytes
             start = max(start, self._dropped_lines)
@@ -211,7 +227,7 @@ class Spool:
         if line > self._index.newlines:
             return self.size_bytes
         offset, seen = self._index.block_of(line)
-        while block := os.pread(self._fd, BLOCK_BYTES, offset):
+        while block := self._read(BLOCK_BYTES, offset):
             here = block.count(b"\n")
             if seen + here >= line:
                 at = -1
@@ -223,7 +239,7 @@ class Spool:
         return self.size_bytes
 
     def close(self) -> None:
-        """Closes the file; it stays on the disk."""
+        """Ends writing; the file stays on the disk and can still be read here."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

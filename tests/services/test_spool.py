@@ -121,3 +121,18 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(SpecconsoleError, match="can't keep the log here"):
         Spool(tmp_path / "file" / "spool")
+
+
+def test_a_closed_spool_can_still_be_read_and_a_removed_one_is_empty(tmp_path: Path) -> None:
+    """A launch that ended under a window: its pane goes on showing the log."""
+    data = random_log(11, 3 * BLOCK_BYTES)
+    spool = Spool(tmp_path)
+    spool.append(data)
+    spool.close()
+    assert spool.lines(0, spool.line_count) == [line[: 16 * 1024] for line in expected_lines(data)]
+    assert spool.raw(5, 4000) == data[5:4000]
+    assert b"".join(block for _, block in spool.blocks(0)) == data
+    spool.path.unlink()
+    assert spool.lines(0, 50) == []
+    assert spool.raw(0, 10) == b""
+    assert list(spool.blocks(0)) == []
