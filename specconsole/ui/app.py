@@ -122,7 +122,7 @@ class ConsoleApp(App[None]):
             self._say(problem, "configuration", "warning")
 
     def _first_paint(self) -> None:
-        if not self.screen_of_all.log_pane.search_line.is_mounted:
+        if not self.screen_of_all.log_pane.search_line.is_attached:
             # On a loaded machine a refresh can come before the last pane stands.
             self.call_after_refresh(self._first_paint)
             return

@@ -75,7 +75,7 @@ class SearchLine(Horizontal):
 
     def make_field(self) -> None:
         """Makes the field behind the first paint, which need not pay for it, before anybody can have pressed `/`."""
-        if self._input is None and self.is_mounted:
+        if self._input is None and self.is_attached:
             from textual.widgets import Input
 
             self._input = Input(placeholder="find in the log", id="search-input", compact=True, select_on_focus=True)
