@@ -87,7 +87,8 @@ def _name(row: Row, table: Table) -> str:
 
 def _economics(row: Row, table: Table) -> list[str]:
     """A line a load: accept length, step, break-even, ceiling, speed-ups; then where it pays."""
-    if all(cell.verdict is None for cell in row.cells):
+    plain = next((other for other in table.rows if other.result.result_id == table.baseline_id), None)
+    if plain is None or plain is row or not row.comparable or row.result.conditions.speculative is False:
         return []
     lines = ["", f"{row.result.name} against the baseline:"]
     head = ["", "accept", "ms/step", "breaks even at", "ceiling", "decode", "end to end", ""]
@@ -95,6 +96,8 @@ def _economics(row: Row, table: Table) -> list[str]:
     for cell in row.cells:
         verdict = cell.verdict
         if verdict is None:
+            why = _left_out(cell, next((c for c in plain.cells if c.load == cell.load), None))
+            body.append([load_text(cell.load, row.result), *["–"] * 6, why])
             continue
         noise = "" if cell.tendency != "noise" else "≈ within noise"
         word = "no draft can pay here" if verdict.can_pay is False else "pays" if verdict.pays else "does not pay"
@@ -109,6 +112,16 @@ def _economics(row: Row, table: Table) -> list[str]:
     if where := pays_text(row):
         lines.append(f"decode is faster {where if where.startswith('at') else 'at ' + where}")
     return lines
+
+
+def _left_out(cell: Cell, plain: Cell | None) -> str:
+    """Why there is no verdict at a load."""
+    for whose, one in (("", cell), ("baseline: ", plain)):
+        marks = [MARKS[mark] for mark in (one.marks if one is not None else ()) if mark in MARKS]
+        signs = [mark.sign for mark in marks if mark.excluded]
+        if signs:
+            return f"left out ({whose}{''.join(signs)})"
+    return "" if cell.value is not None and plain is not None and plain.value is not None else "not measured"
 
 
 def _unfair(table: Table) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from specconsole.core.launching.lifecycle import ENDED
 from specconsole.core.measuring.acceptance import Acceptance, from_counters
 from specconsole.core.views.launch import LaunchView
 from specconsole.demo.counters import spec_counters
+from specconsole.demo.measuring import measure, show
 from specconsole.demo.traces import processes_marked
 from specconsole.errors import ConnectionRefusedAtHostError, SpecconsoleError
 from specconsole.services.commands import LaunchOrder
@@ -26,6 +28,7 @@ Say = Callable[[str, str], None]
 """(what it is about, one line about it)."""
 
 PROFILE = "demo"
+BASELINE = "demo-baseline"
 PROMPTS = (
     "river and stone", "the target verifies", "a wide tree of drafts", "copper lantern", "summer in the harbour",
     "between two bridges",
@@ -46,24 +49,38 @@ class Generated:
 
 
 async def run_demo(console: Console, say: Say) -> None:
-    """Launch, phases, answers, requests, stop, proof. Raises SpecconsoleError where one of them fails.
+    """Launch, phases, answers, requests, measuring with and without the draft, stop, proof. Raises SpecconsoleError
+    where one of them fails.
 
-    Whatever happens in between, the server is stopped before it returns or raises.
+    Whatever happens in between, the servers are stopped before it returns or raises.
     """
     tools = await console.supervisor.host("local")
+    async with running(console, PROFILE, say) as launch_id:
+        view = await follow_start(console, launch_id, say)
+        await ask(tools, view, say)
+        draft = await measure(console, launch_id, say)
+    async with running(console, BASELINE, say) as plain_id:
+        await console.supervisor.wait(
+            plain_id, lambda view: view.state == "answers" or view.state in ENDED, timeout_s=ANSWER_TIMEOUT_S
+        )
+        plain = await measure(console, plain_id, say)
+    show(plain, draft, say)
+    for one in (launch_id, plain_id):
+        await prove_gone(tools, console.board.launches[one], say)
+
+
+@asynccontextmanager
+async def running(console: Console, profile: str, say: Say) -> AsyncIterator[str]:
+    """A launch for the length of a block; also when interrupted, what the demo started, the demo ends."""
     starting = asyncio.ensure_future(
-        console.commands.launch(LaunchOrder(PROFILE, "local"), lambda text: say("launch", text))
+        console.commands.launch(LaunchOrder(profile, "local"), lambda text: say("launch", text))
     )
     try:
         # A start that is interrupted half way would leave a server that nobody knows: it is let finish, then stopped.
-        launch_id = await asyncio.shield(starting)
-        view = await follow_start(console, launch_id, say)
-        await ask(tools, view, say)
+        yield await asyncio.shield(starting)
     finally:
-        # Also when interrupted: what the demo started, the demo ends.
         launch_id = await starting
         await console.commands.stop(launch_id, lambda text: say("stop", text))
-    await prove_gone(tools, console.board.launches[launch_id], say)
 
 
 async def follow_start(console: Console, launch_id: str, say: Say) -> LaunchView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -32,7 +33,20 @@ def test_it_runs_through_says_what_the_server_says_and_leaves_nothing() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stderr == ""
     said = ended.stdout
-    for about in ("demo", "models", "launch", "phases", "answers", "requests", "server", "stop", "proof", "done"):
+    for about in (
+        "demo",
+        "models",
+        "launch",
+        "phases",
+        "answers",
+        "requests",
+        "server",
+        "measure",
+        "results",
+        "stop",
+        "proof",
+        "done",
+    ):
         assert re.search(rf"^{about} ", said, re.MULTILINE), f"{about} is missing in:\n{said}"
     started = re.search(r"started as (\S+) on local, port (\d+)", said)
     assert started
@@ -41,22 +55,43 @@ def test_it_runs_through_says_what_the_server_says_and_leaves_nothing() -> None:
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
 
-    # The server's log, one line a request: the first is the request that proved the answer, the rest are the demo's.
+    # The server's log, one line a request: the one that proved the answer, the demo's six, then those of the bench.
     kept = re.search(r"its log is kept: (.+) \(([\d,]+) bytes\)", said)
     assert kept
     log = Path(kept[1]).read_bytes()
     assert len(log) == int(kept[2].replace(",", ""))
     lines = [(int(a), int(g)) for a, g in re.findall(rb"\( *(\d+) accepted / +(\d+) generated\)", log)]
     asked = re.findall(r"96 tokens at [\d,]+ tok/s, (\d+) of (\d+) drafted", said)
-    assert [(int(a), int(g)) for a, g in asked] == lines[-len(asked) :]
+    assert [(int(a), int(g)) for a, g in asked] == lines[1:7]
     assert len(asked) == 6
     total = re.search(r"^server +accept length (\d\.\d\d) .*; (\d+) of (\d+) drafted", said, re.MULTILINE)
     assert total
-    assert int(total[2]) == sum(accepted for accepted, _ in lines[-6:])
-    assert int(total[3]) == sum(generated for _, generated in lines[-6:])
+    assert int(total[2]) == sum(accepted for accepted, _ in lines[1:7])
+    assert int(total[3]) == sum(generated for _, generated in lines[1:7])
     # 95 decode tokens a request; a step gives one token and the accepted ones.
     decoded = 6 * 95
     assert float(total[1]) == pytest.approx(decoded / (decoded - int(total[2])), abs=0.006)
+
+    # The bench: 87 requests of 32 tokens, each with a line in the log; its acceptance is what these lines say.
+    measured = lines[7:]
+    assert len(measured) == 87
+    listed = subprocess.run(
+        [sys.executable, "-m", "specconsole", "results", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    kept_results = {result["name"]: result for result in json.loads(listed.stdout)}
+    points = kept_results["demo"]["points"]
+    assert len(points) == len(kept_results["demo-baseline"]["points"]) == 9
+    assert sum(p["acceptance"]["accepted_drafts"] for p in points) == sum(accepted for accepted, _ in measured)
+    assert sum(p["acceptance"]["proposed_drafts"] for p in points) == sum(generated for _, generated in measured)
+    assert sum(p["acceptance"]["target_steps"] for p in points) == 87 * 31 - sum(accepted for accepted, _ in measured)
+    assert "breaks even at" in said
+    plain = re.search(r"demo-baseline: started as (\S+) on local", said)
+    assert plain
+    assert marked(plain[1]) == set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
