@@ -190,7 +190,9 @@ async def forget(screen: ConsoleScreen) -> None:
 async def bench(screen: ConsoleScreen) -> None:
     view = screen.desk.launch
     start = getattr(screen.desk.commands, "bench", None)
-    if view is not None and start is not None:
+    if view is not None and start is None:
+        screen.console_app.say(f"from a shell: specconsole bench {view.name}", title="bench")
+    elif view is not None and start is not None:
         screen.console_app.errands.start(f"bench {view.name}", lambda progress: start(view.launch_id, progress))
 
 
