@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Sequence
 from html import escape
@@ -13,6 +15,7 @@ from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.series import Plot, plots
 from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
 
+_SCRIPT = re.compile(r"<script.*?</script>", re.DOTALL)
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2128; --dim: #6a737d; --line: #d5dae0; --paper: #fff;
   --good: #15692f; --bad: #a3201d; }
@@ -94,6 +97,10 @@ def _figure(plot: Plot) -> str:
     import pygal
     from pygal.style import CleanStyle
 
+    # pygal 3.1 leaves an import hook of the old kind behind, for plugins that nobody here has; Python warns of it at
+    # every later import.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
+
     style = CleanStyle(font_family="sans-serif", background="#ffffff", plot_background="#ffffff")
     chart = pygal.XY(
         js=(), style=style, width=640, height=380, disable_xml_declaration=True, no_prefix=True, explicit_size=False,
@@ -106,7 +113,9 @@ def _figure(plot: Plot) -> str:
     if plot.plot_id != "pareto":
         chart.x_labels = sorted({x for line in plot.lines for x, _ in line.points})
     drawn = chart.render(is_unicode=True)
-    return f"<figure>{drawn if isinstance(drawn, str) else drawn.decode()}</figure>"
+    text = drawn if isinstance(drawn, str) else drawn.decode()
+    # Without its tooltips' code the drawing still carries their configuration.
+    return f"<figure>{_SCRIPT.sub('', text)}</figure>"
 
 
 def _conditions(table: Table) -> str:
