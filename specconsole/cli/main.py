@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import pkgutil
 import re
 import sys
@@ -19,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 
 from specconsole import __version__
-from specconsole.cli import verbs
-from specconsole.errors import EXIT_CANCELLED, SpecconsoleError
+from specconsole.cli import streams, verbs
+from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, SpecconsoleError
 
 
 def verb_names() -> list[str]:
@@ -71,35 +70,62 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (see `specconsole.errors`)."""
+    streams.open_missing()
     argv = sys.argv[1:] if argv is None else argv
-    parser = build_parser(argv)
-    args = parser.parse_args(argv)
-    run = getattr(args, "run", None)
-    if run is None:
-        args.verb = "window"
-        run = load_verb("window").run
+    verb = ""
     try:
-        return int(run(args))
+        parser = build_parser(argv)
+        args = parser.parse_args(argv)
+        run = getattr(args, "run", None)
+        if run is None:
+            args.verb = "window"
+            run = load_verb("window").run
+        verb = args.verb
+        status = int(run(args))
+        sys.stdout.flush()
+        return status
+    except SystemExit:
+        # argparse has printed its help or a complaint.
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            return _say(verb, error)
+        raise
     except BaseExceptionGroup as group:
-        expected, bugs = group.split((SpecconsoleError, KeyboardInterrupt))
+        expected, bugs = group.split(_is_expected)
         if bugs is not None or expected is None:
             raise
-        return max(_say(args.verb, error) for error in _leaves(expected))
-    except (SpecconsoleError, KeyboardInterrupt) as error:
-        return _say(args.verb, error)
-    except BrokenPipeError:
-        # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + 13
+        return max(_say(verb, error) for error in _leaves(expected))
+    except (SpecconsoleError, KeyboardInterrupt, OSError) as error:
+        if not _is_expected(error):
+            raise
+        return _say(verb, error)
+
+
+def _is_expected(error: BaseException) -> bool:
+    return isinstance(error, SpecconsoleError | KeyboardInterrupt) or streams.output_gone(error)
 
 
 def _say(verb: str, error: BaseException) -> int:
     """One line on standard error; returns the exit status that belongs to it."""
+    who = f"specconsole {verb}".rstrip()
     if isinstance(error, SpecconsoleError):
-        print(f"specconsole {verb}: {error}", file=sys.stderr)
-        return error.exit_code
-    print(f"specconsole {verb}: interrupted", file=sys.stderr)
-    return EXIT_CANCELLED
+        status, text = error.exit_code, f"{who}: {error}"
+    elif isinstance(error, BrokenPipeError):
+        # The reader of our output left (`| head`): nothing to say, and nobody to say it to.
+        status, text = 128 + 13, ""
+    elif isinstance(error, OSError):
+        status, text = EXIT_FAILED, f"{who}: can't write the output: {error.strerror}"
+    else:
+        status, text = EXIT_CANCELLED, f"{who}: interrupted"
+    if isinstance(error, OSError):
+        streams.drop(sys.stdout)
+    if text:
+        try:
+            print(text, file=sys.stderr, flush=True)
+        except OSError:
+            streams.drop(sys.stderr)
+    return status
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -49,3 +53,39 @@ def test_every_verb_of_the_folder_has_what_the_frame_needs() -> None:
         module.add_arguments(argparse.ArgumentParser())
         assert module.HELP
         assert callable(module.run)
+
+
+@pytest.mark.parametrize(
+    ("shell", "want"),
+    [
+        ("status --json | true; exit ${PIPESTATUS[0]}", (141, 0)),
+        ("status >/dev/full", (1,)),
+        ("status >&- 2>&- <&-", (0,)),
+        ("log /no/such 2>/dev/full", (2,)),
+    ],
+)
+def test_streams_that_are_closed_full_or_left_give_a_status_and_no_traceback(
+    tmp_path: Path, shell: str, want: tuple[int, ...]
+) -> None:
+    script = "\n".join(
+        f"{sys.executable} -m specconsole {line.strip()}" if not line.strip().startswith("exit") else line
+        for line in shell.split(";")
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode in want, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "ignored" not in done.stderr
+
+
+def test_a_reader_that_leaves_ends_a_verb_from_inside_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[object] = []
+    monkeypatch.setattr("specconsole.cli.streams.drop", dropped.append)
+    assert run_verb(monkeypatch, ExceptionGroup("tasks", [BrokenPipeError()])) == 141
+    assert len(dropped) == 1
