@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import textual.app
+import textual.pilot
 
 from specconsole.ui.app import ConsoleApp
 from specconsole.ui.desk import Desk
@@ -23,6 +25,22 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Times of day in pictures are the same everywhere."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def idle_when_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pilot goes on as soon as the loop has nothing more to run; Textual's own wait guesses that from CPU times,
+    which takes several times as long and most of all on a loaded machine."""
+
+    async def nothing_runs(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # asyncio says it nowhere else
+        quiet = 0
+        while quiet < 3:
+            await asyncio.sleep(0)
+            quiet = 0 if ready else quiet + 1
+
+    monkeypatch.setattr(textual.app, "wait_for_idle", nothing_runs)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", nothing_runs)
 
 
 def make_app(
@@ -45,7 +63,7 @@ def make_app(
     return app
 
 
-async def until(condition: Callable[[], object], what: str = "condition", limit_s: float = 10.0) -> None:
+async def until(condition: Callable[[], object], what: str = "condition", limit_s: float = 60.0) -> None:
     """Waits until `condition()` is true, or fails."""
     deadline = time.monotonic() + limit_s
     while not condition():

@@ -192,7 +192,9 @@ async def test_facts_ring_and_are_said_once(monkeypatch: pytest.MonkeyPatch) -> 
     app.desk.board.tell("phase-changed", "L1", "graph-capture", 0.0)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(lambda: bells)
-        await pilot.pause(0.5)
+        app.tick()
+        await pilot.pause()
+        app.tick()
         assert [note.message for note in app._notifications] == ["answers after 8:32"]
         assert bells == [1]
 
@@ -227,9 +229,8 @@ async def test_a_question_settled_elsewhere_leaves_the_screen() -> None:
 
 async def test_results_say_how_to_measure_until_something_is() -> None:
     app = make_app()
-    async with app.run_test(size=(160, 48)) as pilot:
-        await pilot.pause(0.3)
-        assert "nothing measured yet" in plain(app)
+    async with app.run_test(size=(160, 48)):
+        await until(lambda: "nothing measured yet" in plain(app))
         app.desk.board.publish_results(results())
         await until(lambda: "773" in plain(app) and "C=32" in plain(app))
         assert "at C=1" in plain(app)
@@ -269,10 +270,10 @@ async def test_any_size_shows_the_phase_and_survives_resizing(size: tuple[int, i
     app = make_app()
     async with app.run_test(size=(160, 48)) as pilot:
         await pilot.resize_terminal(*size)
+        await until(lambda: app.screen.size == size)
         await pilot.pause()
         if size[0] >= 40:
             assert "weights" in plain(app)
         await pilot.press("2", "3", "4", "1")
         await pilot.resize_terminal(160, 48)
-        await pilot.pause()
-        assert "hosts" in plain(app)
+        await until(lambda: " hosts " in plain(app))

@@ -75,25 +75,29 @@ async def settle(pilot: Pilot[None]) -> None:
 
 @pytest.mark.may_block("reads and writes pictures")
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("theme", OWN_THEMES)
-async def test_the_console_in_every_theme(theme: str, size: tuple[int, int], tmp_path: Path) -> None:
+async def test_the_console_in_every_theme(size: tuple[int, int], tmp_path: Path) -> None:
+    """One window, which changes its theme as a person does."""
     album = Album(tmp_path)
-    app = make_app(theme=theme)
+    app = make_app()
     app.desk.board.publish_launch(stalled())
-    suffix = f"{size[0]}x{size[1]}-{theme}"
+
+    async def in_every_theme(name: str) -> None:
+        for theme in OWN_THEMES:
+            app.theme = theme
+            await settle(pilot)
+            album.add(f"{name}-{size[0]}x{size[1]}-{theme}", app)
+
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
-        album.add(f"loading-{suffix}", app)
+        await in_every_theme("loading")
         app.desk.select("L3")
         await settle(pilot)
         await pilot.press("exclamation_mark")
-        await settle(pilot)
-        album.add(f"failed-{suffix}", app)
+        await in_every_theme("failed")
         app.desk.board.publish_results(results())
         app.desk.select("L2")
         await pilot.press("3" if size[0] < 110 else "2")
-        await settle(pilot)
-        album.add(f"answers-{suffix}", app)
+        await in_every_theme("answers")
     assert not album.differ, f"differ, see {tmp_path}"
 
 
