@@ -20,7 +20,7 @@ from specconsole.core.reading.prefilter import NOTHING, STEADY, Brief, Prefilter
 from specconsole.core.reading.stall import GpuActivity
 from specconsole.core.reading.state import dump
 from specconsole.core.reading.state import load as load_state
-from specconsole.core.reading.text import LINE_CAP_BYTES, Splitter, clean
+from specconsole.core.reading.text import LINE_CAP_BYTES, Encoding, Splitter, clean
 from specconsole.core.reading.verdict import build_reading
 
 _BLOCK_BYTES = 1 << 20
@@ -30,7 +30,7 @@ _TAIL_LINES = 48
 _CONTEXTS = 12
 _CONTEXT_LINES = 8
 _TAIL_LINE_BYTES = 512
-_FORMAT = 1
+_FORMAT = 2
 ALWAYS: tuple[bytes, ...] = (*bars.LITERALS, *generic.LITERALS)
 
 
@@ -40,6 +40,7 @@ class _State:
 
     format: int = _FORMAT
     basis: Literal["whole", "tail"] = "whole"
+    encoding: Encoding = field(default_factory=Encoding)
     split: Splitter = field(default_factory=Splitter)
     pipeline: Pipeline = field(default_factory=Pipeline)
     size_bytes: int = 0
@@ -97,7 +98,7 @@ class Reader:
         for start in range(0, len(data), _BLOCK_BYTES):
             piece = data[start : start + _BLOCK_BYTES] if len(data) > _BLOCK_BYTES else data
             self._state.size_bytes += len(piece)
-            block = self._state.split.feed(piece)
+            block = self._state.split.feed(self._state.encoding.feed(piece))
             if at_s is not None:
                 self._state.arrived_at_s = at_s
             if block:
@@ -114,6 +115,7 @@ class Reader:
         state.basis = "tail"
         state.lf_lines += 1 if state.open_line or state.split.pending or state.split.cr_held else 0
         state.split = Splitter()
+        state.encoding.begin_again()
         state.open_line = False
 
     def _block(self, block: bytes, at_s: float | None) -> None:

@@ -50,6 +50,47 @@ def strip_bare_colours(text: str) -> str:
 
 
 @dataclass(slots=True)
+class Encoding:
+    """Bytes as they arrive to UTF-8 without NULs, whatever the pieces.
+
+    UTF-16 where the file begins with its byte order mark (PowerShell's `>` writes it). NULs are no part of any log:
+    they stand where a file was truncated under a writer that kept its place.
+    """
+
+    order: str = "?"
+    """`utf-16-le`, `utf-16-be`, "" for anything else, "?" before the first two bytes."""
+    held: bytearray = field(default_factory=bytearray)
+    """Half a character."""
+
+    def feed(self, data: bytes) -> bytes:
+        """What can be told so far."""
+        if self.order:
+            data = self._utf16(data)
+        return data.replace(b"\0", b"") if b"\0" in data else data
+
+    def begin_again(self) -> None:
+        """Behind bytes that were lost."""
+        self.order, self.held = self.order or "?", bytearray()
+
+    def _utf16(self, data: bytes) -> bytes:
+        data = bytes(self.held) + data
+        self.held = bytearray()
+        if self.order == "?":
+            if data in (b"", b"\xff", b"\xfe"):
+                self.held = bytearray(data)
+                return b""
+            self.order = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(data[:2], "")
+            if not self.order:
+                return data
+        end = len(data) & ~1
+        high = end - (1 if self.order == "utf-16-le" else 2)
+        if end and 0xD8 <= data[high] <= 0xDB:
+            end -= 2  # the first half of a pair
+        self.held = bytearray(data[end:])
+        return data[:end].decode(self.order, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
+
+
+@dataclass(slots=True)
 class Splitter:
     """Cuts arriving bytes behind LF, CR or CR LF; what stands behind the last one waits, capped.
 
