@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from specconsole.core.launching.spec import LaunchSpec
 
-# $1: folder of the environment or "". $2: a Python that the command names, or "". $3...: distributions of the engine.
+# $1: folder of the environment or "". $2: a Python that the command names, or "". $3: the server's PYTHONPATH or "".
+# $4...: distributions of the engine.
 BUILD_IDENTITY = """\
 {
 py=
@@ -22,8 +23,9 @@ done
 [ $# -lt 2 ] || shift 2
 facts=
 if [ -n "$py" ]; then facts=$("$py" -I - "$@" 2>/dev/null <<'PYTHON'
-import json, os, sys
+import json, sys
 from importlib import metadata
+sys.path[:0] = [folder for folder in sys.argv.pop(1).split(":") if folder]
 def say(key, value):
     if value:
         print(key + "=" + str(value).replace("\\n", " ")[:200])
@@ -62,8 +64,9 @@ if [ -n "$source" ] && cd "$source" 2>/dev/null; then
     printf 'dirty=%s\\n' "$(git diff HEAD 2>/dev/null | { sha256sum 2>/dev/null || cksum; } | cut -c1-12)"
   fi
 fi
-nvidia=/proc/driver/nvidia/version
-driver=$(sed -n 's/.*Kernel Module[^0-9]*\\([0-9][0-9.]*\\).*/\\1/p' "$nvidia" 2>/dev/null | head -n 1)
+nvidia=${NVIDIA_VERSION_FILE:-/proc/driver/nvidia/version}
+# NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (dvs-builder@U22-I3-G13-2-2)  ...
+driver=$(sed -n 's/.*Kernel Module[^.]*[^0-9.]\\([0-9][0-9]*\\.[0-9.]*\\).*/\\1/p' "$nvidia" 2>/dev/null | head -n 1)
 printf 'driver=%s\\n' "$driver"
 printf 'end=1\\n'
 }
@@ -85,7 +88,8 @@ def build_arguments(spec: LaunchSpec) -> tuple[str, ...]:
     if not python and first.startswith("/"):
         # A program such as /opt/venv/bin/vllm: the Python of its environment lies beside it.
         python = f"{first.rpartition('/')[0]}/python"
-    return (spec.environment or "", python, *_DISTRIBUTIONS.get(spec.engine, ()))
+    path = spec.env.get("PYTHONPATH", "")
+    return (spec.environment or "", python, path, *_DISTRIBUTIONS.get(spec.engine, ()))
 
 
 def parse_build(output: bytes) -> dict[str, str]:
