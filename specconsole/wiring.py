@@ -306,6 +306,7 @@ async def open_supervisor(
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_desk import HostDesk
     from specconsole.services.host_questions import BoardAsker
+    from specconsole.services.measuring_commands import BenchesDesk
     from specconsole.services.spool_room import make_room
     from specconsole.services.supervisor import Parts, Supervisor
 
@@ -341,6 +342,8 @@ async def open_supervisor(
                 Benches(supervisor, await asyncio.to_thread(bench_parts)) as benches,
                 _offering(Adoption(supervisor), board, clock, window=window),
             ):
-                yield Console(supervisor, board, ConsoleCommands(supervisor, desk), benches)
+                if window:
+                    benches.begin_looking()
+                yield Console(supervisor, board, ConsoleCommands(supervisor, desk, BenchesDesk(benches)), benches)
     finally:
         await store.aclose()

@@ -6,7 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
-from specconsole.cli.result_text import cell_text, comparison, load_text
+from specconsole.cli.result_text import comparison
+from specconsole.core.measuring.figures_text import cell_text, load_text
 from specconsole.core.measuring.marks import MARKS
 from specconsole.core.measuring.metrics import METRICS
 from specconsole.core.measuring.result import Result

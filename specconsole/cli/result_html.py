@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 from html import escape
 
-from specconsole.cli.result_text import cell_text, comparison, load_text, point_text
+from specconsole.cli.result_text import comparison
 from specconsole.core.measuring.compare import Cell, Table
+from specconsole.core.measuring.figures_text import cell_text, load_text, point_text
 from specconsole.core.measuring.marks import MARKS
 from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.series import Plot, plots

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,6 +29,8 @@ _POLL_S = 0.2
 _LOOK_S = 1.0
 _RETRY_S = 2.0
 Changed = Callable[[BenchView], None]
+Measured = Callable[[], Awaitable[None]]
+"""Called when a point was added."""
 Outside = Callable[[float, float], Mapping[str, str]]
 """(from, to: client's wall clock) -> marks that others saw in that time, each with its line of evidence."""
 
@@ -46,6 +48,7 @@ class BenchWatch:
         store: BenchStore | None,
         clock: Clock,
         changed: Changed,
+        measured: Measured | None = None,
         seen_outside: Outside | None = None,
     ) -> None:
         self.record = record
@@ -56,6 +59,7 @@ class BenchWatch:
         self._store = store
         self._clock = clock
         self._changed = changed
+        self._point_added = measured
         self._seen_outside = seen_outside
         self._follower = Follower(transport, f"{record.folder}/{OUT}")
         self._rest = b""
@@ -151,6 +155,8 @@ class BenchWatch:
         if self._store is not None:
             requests = [line for line in lines if line.get("kind") == "request"]
             await self._store.put_point(self.result, index, point, requests)
+        if self._point_added is not None:
+            await self._point_added()
         if self.shape.until_ci_ratio is not None and self._end is None:
             skip = no_longer_needed(self.shape.points, self._measured, self.shape.until_ci_ratio)
             if skip != self._skipped:

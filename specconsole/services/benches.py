@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -17,7 +17,7 @@ from specconsole.core.measuring.progress import BenchView
 from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.run_plan import BenchOrder
 from specconsole.core.measuring.speeds import speeds_seen
-from specconsole.core.measuring.table_view import results_view
+from specconsole.core.measuring.table_view import progress_text, results_view
 from specconsole.errors import BadInputError, NotFoundError, RefusedError, SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, HttpClient, Transport
 from specconsole.services.bench_parts import BenchParts
@@ -37,7 +37,7 @@ from specconsole.services.bench_watch import BenchWatch
 from specconsole.services.ordering import new_launch_id, secrets_at_hand
 from specconsole.services.supervisor import Supervisor
 
-_LOOK_S = 5.0
+_LOOK_S = 10.0
 STOP_GRACE_S = 15.0
 LOCAL = "local"
 Heard = Callable[[BenchView], None]
@@ -59,8 +59,11 @@ class Benches:
         self.store = BenchStore(supervisor.parts.store) if supervisor.parts.store is not None else None
         self._running: dict[str, _Running] = {}
         self._group: asyncio.TaskGroup | None = None
-        self.baseline_id: str | None = None
+        self._baseline_id: str | None = None
         """Pinned by the person; None: the newest plain result."""
+        self._stored: tuple[Result, ...] | None = None
+        """As the store has them; None before they were read, or after it changed."""
+        self._tasks: list[asyncio.Task[None]] = []
         self._heard: list[Heard] = []
 
     async def __aenter__(self) -> Benches:
@@ -72,9 +75,14 @@ class Benches:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._group is not None
-        for one in self._running.values():
-            one.task.cancel()
+        for task in (*self._tasks, *(one.task for one in self._running.values())):
+            task.cancel()
         await self._group.__aexit__(kind, error, trace)
+
+    def begin_looking(self) -> None:
+        """Keeps looking for runs until the block is left."""
+        assert self._group is not None
+        self._tasks.append(self._group.create_task(self.keep_looking(), name="benches"))
 
     # ---------------------------------------------------------------- before
 
@@ -156,7 +164,9 @@ class Benches:
         tunnel: AsyncExitStack | None = None,
     ) -> BenchWatch:
         assert self._group is not None
-        watch = BenchWatch(record, shape, transport, launcher, self._parts, self.store, self._clock, self._changed)
+        watch = BenchWatch(
+            record, shape, transport, launcher, self._parts, self.store, self._clock, self._changed, self.publish
+        )
         task = self._group.create_task(self._run(watch, tunnel or AsyncExitStack()), name=f"bench {watch.bench_id}")
         self._running[watch.bench_id] = _Running(watch, task)
         self._changed(watch.view)
@@ -170,7 +180,8 @@ class Benches:
                 # The store's disk is full: the run's own folder keeps everything, and it is read again later.
                 watch.view = replace(watch.view, state="failed", problem=str(error))
         self._changed(watch.view)
-        await self.publish()
+        with suppress(SpecconsoleError):
+            await self.publish(changed=True)
 
     async def wait(self, bench_id: str, told: Heard | None = None) -> Result:
         """The result once the run is over. Cancelling this cancels nothing but the waiting."""
@@ -235,6 +246,8 @@ class Benches:
 
     async def keep_looking(self) -> None:
         """For a window: other consoles' runs appear, and what ended meanwhile is finished."""
+        with suppress(SpecconsoleError):
+            await self.publish()
         while True:
             for host in self._sup.open_hosts:
                 with suppress(SpecconsoleError, TimeoutError, TransportError):
@@ -245,7 +258,9 @@ class Benches:
 
     async def results(self) -> tuple[Result, ...]:
         """Stored ones and those that are being measured, the oldest first."""
-        stored = {r.result_id: r for r in (await self.store.results() if self.store is not None else ())}
+        if self._stored is None:
+            self._stored = await self.store.results() if self.store is not None else ()
+        stored = {r.result_id: r for r in self._stored}
         for key, one in self._running.items():
             if not one.watch.view.over and one.watch.result.points:
                 stored[key] = one.watch.result
@@ -253,15 +268,48 @@ class Benches:
 
     def pin(self, result_id: str | None) -> None:
         """Compares with this result from now on."""
-        self.baseline_id = result_id
+        self._baseline_id = result_id
 
-    async def publish(self) -> None:
-        """Puts the table on the board."""
+    def workload_names(self) -> Sequence[str]:
+        """Those that there are."""
+        return self._parts.workload_names()
+
+    async def note(self, result_id: str, text: str) -> None:
+        """Stands with the result from now on."""
+        if self.store is not None:
+            await self.store.add_note(result_id, text, self._clock.wall_s())
+            await self.publish(changed=True)
+
+    async def remove(self, result_id: str) -> None:
+        """Removes a result for good."""
+        if self.store is not None:
+            await self.store.remove(result_id, self._clock.wall_s())
+            await self.publish(changed=True)
+
+    async def requests(self, result_id: str) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+        """The request lines of a result, by index of the point. Raises NotFoundError."""
+        found = next((r for r in await self.results() if r.result_id == result_id), None)
+        if found is None or self.store is None:
+            raise NotFoundError(f"no result {result_id}")
+        return await self.store.requests(found)
+
+    async def publish(self, *, changed: bool = False) -> None:
+        """Puts the results on the board. `changed`: the store holds others than before."""
+        if changed:
+            self._stored = None
         found = await self.results()
-        self._sup.board.publish_results(results_view(found, self.views, self.baseline_id))
+        board = self._sup.board
+        board.publish_measured(found, self._baseline_id)
+        board.publish_results(results_view(found, self.views, self._baseline_id))
 
     def _changed(self, view: BenchView) -> None:
         board = self._sup.board
+        if board.results.rows:
+            # Rows change with a point, the line below them every second.
+            note = "; ".join(progress_text(v) for v in self.views if not v.over) or board.results.note
+            board.publish_results(replace(board.results, note=note))
+        else:
+            board.publish_results(results_view((), self.views))
         if view.launch_id in board.launches:
             running = sum(v.launch_id == view.launch_id and not v.over for v in self.views)
             board.publish_launch(replace(board.launches[view.launch_id], running_benches=running))

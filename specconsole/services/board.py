@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from specconsole.core.views.result import ResultsView
 
 if TYPE_CHECKING:
+    from specconsole.core.measuring.result import Result
     from specconsole.core.views.host import HostView
     from specconsole.core.views.launch import LaunchView
     from specconsole.core.views.question import Question
@@ -45,6 +46,10 @@ class Board:
     questions: dict[str, Question] = field(default_factory=dict)
     """Open questions to the person, by id, oldest first."""
     results: ResultsView = field(default_factory=ResultsView)
+    measured: tuple[Result, ...] = ()
+    """Every result in full, the oldest first."""
+    baseline_id: str | None = None
+    """The result that the person pinned; None: the newest plain one is compared with."""
     _seq: int = 0
 
     def publish_host(self, view: HostView) -> None:
@@ -69,6 +74,10 @@ class Board:
         if self.results != view:
             self.results = view
             self.version += 1
+
+    def publish_measured(self, results: tuple[Result, ...], baseline_id: str | None) -> None:
+        self.measured, self.baseline_id = results, baseline_id
+        self.version += 1
 
     def ask(self, question: Question) -> None:
         """Puts a question to the person; the window shows it as a form."""

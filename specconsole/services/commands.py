@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from specconsole.services.measuring_commands import MeasuringCommands
 
 Progress = Callable[[str], None]
 """Called with one line for a person whenever something moved on."""
@@ -112,6 +115,10 @@ class Commands(Protocol):
     """What the person at the console may do."""
 
     read_only: bool
+
+    @property
+    def measuring(self) -> MeasuringCommands | None:
+        """None where nothing can be measured."""
 
     def can(self, what: str) -> str:
         """Why `what` (the name of a method here, or `bench`) can't be done at all now; "" when it can."""

@@ -20,6 +20,7 @@ from specconsole.services.commands import (
 )
 from specconsole.services.evidence import collect_evidence
 from specconsole.services.launch_commands import LaunchCommands
+from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.services.supervisor import Supervisor
 
 _CHANGES = ("launch", "relaunch", "stop", "attach", "forget", "trust_key", "add_host", "remove_host", "bench")
@@ -44,8 +45,11 @@ class HostDesk(Protocol):
 class ConsoleCommands(LaunchCommands):
     """`Commands` for a supervisor; `desk` None: this machine only."""
 
-    def __init__(self, supervisor: Supervisor, desk: HostDesk | None = None) -> None:
+    def __init__(
+        self, supervisor: Supervisor, desk: HostDesk | None = None, measuring: MeasuringCommands | None = None
+    ) -> None:
         super().__init__(supervisor)
+        self.measuring = measuring
         self._desk = desk
         self._adoption = Adoption(supervisor)
         self.read_only = supervisor.parts.read_only
@@ -54,6 +58,8 @@ class ConsoleCommands(LaunchCommands):
         """Why `what` can't be done at all now; "" when it can."""
         if self.read_only and what in _CHANGES:
             return "this console is read-only"
+        if self.measuring is None and what == "bench":
+            return "nothing can be measured in this console"
         if self._desk is None and what in ("add_host", "remove_host", "reconnect", "trust_key", "answer"):
             return "hosts over SSH are not set up in this console"
         return ""

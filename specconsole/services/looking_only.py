@@ -22,6 +22,7 @@ class LookingOnly:
     """Every command says `why_not`."""
 
     read_only = True
+    measuring = None
 
     def __init__(self, why_not: str) -> None:
         self._why_not = why_not

@@ -18,7 +18,7 @@ _NEEDS_LOG = {"find", "error", "follow", "ranks", "level", "fold", "wrap", "time
               "previous-phase", "next-match", "previous-match"}  # fmt: skip
 _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop": "stop", "bench": "bench",
              "attach": "attach", "add-host": "add_host", "trust-key": "trust_key", "evidence": "collect_evidence",
-             "forget": "forget", "remove-host": "remove_host", "reconnect": "reconnect",
+             "end-bench": "bench", "forget": "forget", "remove-host": "remove_host", "reconnect": "reconnect",
              "found": "found_servers"}  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from specconsole.services.commands import (
     ProfileSummary,
     StopPlan,
 )
+from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.ui.formatters import safe
 
 NOW_WALL_S = 1_795_961_731.0
@@ -106,6 +107,7 @@ class FakeCommands:
     """Records what was asked; answers as scripted."""
 
     read_only: bool = False
+    measuring: MeasuringCommands | None = None
     sources: dict[str, LineSource] = field(default_factory=dict)
     cannot: dict[str, str] = field(default_factory=dict)
     calls: list[tuple[str, Any]] = field(default_factory=list)

@@ -14,7 +14,6 @@ from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, BadInputErr
 if TYPE_CHECKING:
     from specconsole.core.measuring.result import Result
     from specconsole.core.measuring.run_plan import BenchOrder
-    from specconsole.services.bench_start import Prepared
     from specconsole.wiring import Console
 
 HELP = "measure a launch, or any OpenAI-compatible server, at rising concurrency"
@@ -56,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _bench(args: argparse.Namespace) -> int:
+    from specconsole.services.measuring_commands import budget_lines
     from specconsole.wiring import open_supervisor
 
     order = None if args.resume else order_of(args)
@@ -72,7 +72,7 @@ async def _bench(args: argparse.Namespace) -> int:
             await console.supervisor.discovered(args.host)
             await console.supervisor.find(args.target).settled()
             prepared, host = await console.benches.prepare_launch(args.target, order, model=args.model)
-        for line in before_lines(prepared):
+        for line in budget_lines(prepared, host):
             print(line, file=sys.stderr)
         bench_id = await console.benches.start(prepared, host, from_here=args.from_here)
         if args.detach:
@@ -116,25 +116,6 @@ def _read_key(path: str) -> str:
     if not key or any(ord(c) < 32 for c in key):
         raise BadInputError("holds no usable key", where=path)
     return key
-
-
-def before_lines(prepared: Prepared) -> list[str]:
-    """The time budget and what to know, before it starts."""
-    from specconsole.core.measuring.table_view import seconds_text
-
-    plan = prepared.plan
-    loads = ", ".join(
-        f"C={p.concurrency}" if p.concurrency is not None else f"{p.rate_per_s:g}/s"
-        for p in plan.points
-        if p.repeat == 0
-    )
-    repeats = max((p.repeat for p in plan.points), default=0) + 1
-    took = "time not known before the first point" if prepared.budget_s is None else seconds_text(prepared.budget_s)
-    lines = [
-        f"{prepared.target.name}: workload {plan.workload.name} at {loads}, {repeats}x; "
-        f"{plan.requests} requests, at most {plan.output_tokens:,} tokens; {took}"
-    ]
-    return lines + [f"  note: {note}" for note in prepared.notes]
 
 
 async def _follow(console: Console, bench_id: str, args: argparse.Namespace) -> int:

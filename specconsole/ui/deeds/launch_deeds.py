@@ -187,15 +187,6 @@ async def forget(screen: ConsoleScreen) -> None:
     )  # fmt: skip
 
 
-async def bench(screen: ConsoleScreen) -> None:
-    view = screen.desk.launch
-    start = getattr(screen.desk.commands, "bench", None)
-    if view is not None and start is None:
-        screen.console_app.say(f"from a shell: specconsole bench {view.name}", title="bench")
-    elif view is not None and start is not None:
-        screen.console_app.errands.start(f"bench {view.name}", lambda progress: start(view.launch_id, progress))
-
-
 async def diff(screen: ConsoleScreen) -> None:
     """Compares the selected launch's settings with another one's."""
     from specconsole.ui.forms.picker import Picker
