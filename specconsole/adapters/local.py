@@ -220,9 +220,8 @@ async def _feed(process: Process, data: bytes) -> None:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(data)
         await process.stdin.drain()
+    # Not waited for: a wait that is cancelled cancels asyncio's own future, and its callback then prints a traceback.
     process.stdin.close()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        await process.stdin.wait_closed()
 
 
 async def _end(process: Process) -> None:

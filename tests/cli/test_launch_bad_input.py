@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from specconsole.cli.main import main
 from specconsole.core.launching.script import MACHINE
 from tests.cli.console import Verbs, start_console, write_profile
 from tests.support.victims import victim_argv
@@ -236,6 +237,7 @@ def test_a_console_whose_own_disk_is_full_says_so_and_harms_nothing(
         ),
         what="the trouble is shown",
     )
+    assert view is not None
     assert "No space left on device" in view["health_detail"]
     assert view["state"] in ("preparing", "starting", "loading", "stalled")
     done = verbs("stop", launch_id)
@@ -258,3 +260,33 @@ def tiny_console_disk(isolated_home: Path, tmp_path: Path, monkeypatch: pytest.M
         pytest.skip("needs the right to mount a small tmpfs")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("time_s", ["nan", "-1", "inf", "1e9", "soon"])
+def test_a_time_that_cannot_be_meant_is_refused_before_anything_is_touched(
+    time_s: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["stop", "x", f"--grace={time_s}"], ["attach", "x", f"--timeout={time_s}"]):
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        assert end.value.code == 2
+        assert "can't be a time: seconds from 0" in capsys.readouterr().err
+
+
+def test_a_host_that_is_not_reached_is_not_said_to_run_nothing(verbs: Verbs) -> None:
+    done = verbs("status", "--host", "no-such-host.invalid")
+    assert done.status == 3
+    assert done.out == ""
+
+
+def test_a_name_that_two_running_launches_have_stops_neither(verbs: Verbs, tmp_path: Path) -> None:
+    path = str(write_profile(tmp_path, "twin", ["/bin/sleep", "600"]))
+    first, second = (verbs("launch", path).out.strip() for _ in range(2))
+    done = verbs("stop", "twin")
+    assert done.status == 5
+    assert first in done.problem
+    assert second in done.problem
+    assert {one["state"] for one in verbs("status", "--json").json} <= {"starting", "loading"}
+    assert verbs("stop", first).status == 0
+    assert verbs("stop", "twin").status == 0
+    assert verbs("status", "--json").json == []

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from specconsole.cli.adopting import add_adopting_arguments, adopt, adopting_order, list_offers
+from specconsole.cli.arguments import seconds
 from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("launch", nargs="?", metavar="LAUNCH", help="an id, the start of one, or a profile's name")
     parser.add_argument("--host", default="local", help="where (default: local)")
     parser.add_argument("--to-end", action="store_true", help="go on until it has ended")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="give up after (the server goes on)")
+    parser.add_argument("--timeout", type=seconds, metavar="SECONDS", help="give up after (the server goes on)")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end (docs/json.md)")
     add_adopting_arguments(parser)
 

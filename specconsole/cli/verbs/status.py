@@ -67,7 +67,7 @@ async def _status(args: argparse.Namespace) -> int:
         for view in views if args.launch else []:
             for line in account_lines(view.account):
                 print(f"  {line}")
-        if not views:
+        if not views and worst == EXIT_OK:
             print("no launch runs here" if not args.all else "no launches here")
     if args.launch and not any(view.state == "answers" for view in views):
         return worst or EXIT_FAILED

@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from specconsole.cli.arguments import seconds
 from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, RefusedError
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 HELP = "stop launches, verified: no process left, port free"
 EPILOG = """exit status: 0 nothing is left, 1 something survived (named), 3 host not reachable, 4 no such launch,
-5 refused (somebody else's launch without --theirs NAME), 130 interrupted (the stop is given up)"""
+5 refused (somebody else's launch without --theirs NAME, a name that several have),
+130 interrupted (the stop is given up)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("launches", nargs="*", metavar="LAUNCH", help="an id, the start of one, or a profile's name")
     parser.add_argument("--all", action="store_true", help="every running launch that this person started")
     parser.add_argument("--host", default="local", help="where (default: local)")
-    parser.add_argument("--grace", type=float, metavar="SECONDS", help="between TERM and KILL (default: the profile's)")
+    parser.add_argument(
+        "--grace", type=seconds, metavar="SECONDS", help="between TERM and KILL (default: the profile's)"
+    )
     parser.add_argument(
         "--theirs", metavar="NAME", help="confirm a launch that somebody else started, by its profile's name"
     )
@@ -57,13 +61,26 @@ async def _stop(args: argparse.Namespace) -> int:
                 view.launch_id for view in console.board.launches.values() if view.ours and view.state not in ENDED
             ]
         else:
-            chosen = list(dict.fromkeys(console.supervisor.find(one).launch_id for one in args.launches))
+            chosen = list(dict.fromkeys(_the_one(console, word) for word in args.launches))
         worst = EXIT_OK
         for launch_id in chosen:
             plan = await console.commands.stop_plan(launch_id)
             _check_owner(console, plan, args.theirs)
             worst = max(worst, await _stop_one(console, launch_id, args))
     return worst
+
+
+def _the_one(console: Console, word: str) -> str:
+    """The launch that is meant. Raises RefusedError for a name that several running launches have."""
+    found = console.supervisor.find(word).launch_id
+    running = sorted(
+        watch.launch_id
+        for watch in console.supervisor.watches.values()
+        if watch.record.alive and watch.record.spec is not None and watch.record.spec.profile == word
+    )
+    if len(running) > 1 and not found.startswith(word):
+        raise RefusedError(f"{len(running)} launches of {word} run", try_=f"one of {', '.join(running[-5:])}, or --all")
+    return found
 
 
 def _check_owner(console: Console, plan: StopPlan, theirs: str | None) -> None:
