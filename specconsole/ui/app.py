@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -126,7 +125,6 @@ class ConsoleApp(App[None]):
             # On a loaded machine a refresh can come before the last pane stands.
             self.call_after_refresh(self._first_paint)
             return
-        gc.enable()
         self.painted.set()
         self.screen_of_all.log_pane.search_line.make_field()
 

@@ -21,6 +21,15 @@ LEAVE_WAIT_S = 15.0
 """A stop that is under way is let finish this long; the host's own part of it goes on regardless."""
 
 
+SERVICES = (
+    "specconsole.wiring", "specconsole.adapters.http", "specconsole.adapters.sqlite_store",
+    "specconsole.adapters.process_launcher", "specconsole.services.supervisor", "specconsole.services.adoption",
+    "specconsole.services.benches", "specconsole.services.console_commands", "specconsole.services.host_desk",
+    "specconsole.services.host_sampler", "specconsole.services.host_link", "specconsole.services.gpu_memory",
+)  # fmt: skip
+"""What the wiring imports when it builds: half a second of the loop if it were left to that."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", action="append", default=[], metavar="HOST", help="watch this host too (repeatable)")
 
@@ -129,12 +138,22 @@ def run_window(
 async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *, read_only: bool) -> None:
     """Starts the services once the window is painted, and ends them when it was left. A fault ends the window."""
     import asyncio
+    import gc
 
     await app.painted.wait()
+    # What stands now stays until the end: no later look for garbage goes through it (100 ms between a key and its
+    # paint, each time).
+    gc.freeze()
+    gc.enable()
     try:
-        wiring = await asyncio.to_thread(importlib.import_module, "specconsole.wiring")
-        async with wiring.open_supervisor(hosts=_all_hosts(hosts), read_only=read_only, window=True) as console:
+        for name in SERVICES:
+            await asyncio.to_thread(importlib.import_module, name)
+        from specconsole import wiring
+
+        known = await asyncio.to_thread(_all_hosts, hosts)
+        async with wiring.open_supervisor(hosts=known, read_only=read_only, window=True) as console:
             app.connect(console.board, console.commands)
+            gc.freeze()
             await left.wait()
             app.late_errands = await app.errands.finish(LEAVE_WAIT_S)
     finally:
