@@ -7,6 +7,7 @@ checkpoint was taken and resumed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 from specconsole.core.reading import bars, generic
@@ -80,11 +81,7 @@ class Reader:
             names = [pipeline.engine]
         self._dialects: tuple[Dialect, ...] = load_all(names)
         self._settled = pipeline.settled
-        literals = [*ALWAYS, *(literal for dialect in self._dialects for literal in dialect.literals)]
-        steady: Steady | None = None
-        if len(self._dialects) == 1:
-            steady = getattr(self._dialects[0], "steady", None)
-        self._prefilter = Prefilter(literals, steady)
+        self._prefilter = _prefilter(tuple(dialect.engine for dialect in self._dialects))
 
     # ------------------------------------------------------------------ bytes in
 
@@ -288,6 +285,15 @@ class Reader:
         reader._state = load_state(_State, checkpoint)
         reader._use_dialects()
         return reader
+
+
+@cache
+def _prefilter(engines: tuple[str, ...]) -> Prefilter:
+    """Shared by all readers: what it remembers is true of any log, and there are as many as sets of engines."""
+    dialects = load_all(engines)
+    literals = [*ALWAYS, *(literal for dialect in dialects for literal in dialect.literals)]
+    steady: Steady | None = getattr(dialects[0], "steady", None) if len(dialects) == 1 else None
+    return Prefilter(literals, steady)
 
 
 def _last_segment(raw: bytes) -> bytes:

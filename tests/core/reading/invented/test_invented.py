@@ -19,16 +19,11 @@ def test_an_invented_log(name: str) -> None:
     text = (HERE / "logs" / f"{name}.log").read_bytes()
     got = read_bytes(text, dead=want.get("dead", False), exit_code=want.get("exit_code"))
     assert differences(want, got) == []
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_same_log_in_pieces_over_a_checkpoint(name: str) -> None:
-    want = CASES[name]
-    text = (HERE / "logs" / f"{name}.log").read_bytes()
+    # The same in pieces, over a checkpoint.
     reader = Reader()
     for start in range(0, len(text), 97):
         reader.feed(text[start : start + 97])
         if start == 97 * 5:
             reader = Reader.resume(reader.checkpoint())
-    got = reader.reading(dead=want.get("dead", False), exit_code=want.get("exit_code"))
-    assert differences(want, got) == []
+    again = reader.reading(dead=want.get("dead", False), exit_code=want.get("exit_code"))
+    assert again.to_json() == got.to_json()
