@@ -97,9 +97,12 @@ class Client:
         next_sample_s = start_s
         next_check_s = start_s
         drain_until_s: Optional[float] = None
+        log_from: Optional[int] = None
         while True:
             now_s = time.perf_counter()
             started = pace.started
+            if log_from is None and pace.window_start_s is not None:
+                log_from = self._log_bytes()
             self._start_what_may(pace, point, live, now_s)
             if pace.over(now_s):
                 break
@@ -129,7 +132,7 @@ class Client:
         cpu_s = time.process_time() - cpu_start_s
         gc.enable()
         self._drop_sampling()
-        self._end_point(index, pace, measured_s, cpu_s)
+        self._end_point(index, pace, measured_s, cpu_s, log_from)
         for probe in self.plan.snapshot:
             self._probe_now(index, "after", probe)
 
@@ -235,7 +238,13 @@ class Client:
             **{name: self.counts.get(name, 0) for name in ("ended", "failed", "warmup")},
         )
 
-    def _end_point(self, index: int, pace: Pace, measured_s: float, cpu_s: float) -> None:
+    def _log_bytes(self) -> Optional[int]:
+        try:
+            return None if self.plan.log_file is None else os.stat(self.plan.log_file).st_size
+        except OSError:
+            return None
+
+    def _end_point(self, index: int, pace: Pace, measured_s: float, cpu_s: float, log_from: Optional[int]) -> None:
         lags = sorted(self.loop.lags_s)
         for at_s, length_s in self.loop.stalls:
             self.records.write("stall", point=index, at_s=round(at_s - self.zero_s, 6), seconds=round(length_s, 6))
@@ -255,6 +264,8 @@ class Client:
             "window_start_s": since(pace.window_start_s),
             "window_end_s": since(pace.window_end_s),
             "cancelled": self.cancelled,
+            "log_from": log_from,
+            "log_to": self._log_bytes(),
         }
         self.records.write("point-end", point=index, at_s=self._now(), **fields, **pace.figures())
 

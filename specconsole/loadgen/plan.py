@@ -6,7 +6,8 @@
  "before_point": [{"method": "POST", "path": "/flush_cache"}],
  "sample": {"method": "GET", "path": "/metrics", "keep": ["num_requests"], "every_s": 1.0},
  "points": [{"concurrency": 4, "requests": 40, "warmup": 8, "first": 0}],
- "skip_file": "skip.json", "connect_timeout_s": 5, "stall_timeout_s": 60, "request_timeout_s": 600, "deadline_s": 3600}
+ "skip_file": "skip.json", "log_file": null,
+ "connect_timeout_s": 5, "stall_timeout_s": 60, "request_timeout_s": 600, "deadline_s": 3600}
 ```
 
 Every line of the requests file is one request body, sent as it stands (the model's name, `stream` and the sampling
@@ -82,6 +83,8 @@ class Plan:
         self.auth_file: Optional[str] = raw.get("auth_file")
         self.auth_once = bool(raw.get("auth_once", False))
         """Whether the key's file is removed as soon as it is read."""
+        self.log_file: Optional[str] = raw.get("log_file")
+        """The server's log on this host: its size at both ends of each window is written down."""
         self.requests_file = os.path.join(folder, str(_need(raw, "requests", "plan")))
         self.snapshot = [Probe(p, "snapshot[%d]" % i) for i, p in enumerate(raw.get("snapshot", []))]
         self.before_point = [Probe(p, "before_point[%d]" % i) for i, p in enumerate(raw.get("before_point", []))]

@@ -131,12 +131,13 @@ def shape_of(
         until_ci_ratio=order.until_ci_ratio,
         snapshots=prepared.metrics,
         note=order.note,
+        log_path="" if tunnel else target.log_path,
         budget_s=prepared.budget_s,
         server_host=server_host,
     )
 
 
-def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int) -> dict[str, bytes]:
+def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int, log_file: str) -> dict[str, bytes]:
     """What goes into the run's folder; the key is a file of its own that the load generator removes once read."""
     target = prepared.target
     plan = plan_json(
@@ -147,6 +148,7 @@ def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int
         auth_file="auth" if target.key else None,
         metrics=prepared.metrics,
         keep_text=prepared.order.keep_text,
+        log_file=log_file or None,
     )
     files = {
         "loadgen.zip": loadgen_zip,

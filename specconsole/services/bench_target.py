@@ -38,6 +38,8 @@ class Target:
     model: str | None = None
     draft_model: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    log_path: str = ""
+    """On its host; "" when unknown."""
     environment: str | None = None
     """The server's own Python environment, whose interpreter may serve."""
 
@@ -91,6 +93,7 @@ def target_of_launch(watch: LaunchWatch, view: LaunchView, secrets: Mapping[str,
         model=spec.model,
         draft_model=spec.draft_model,
         env=spec.env,
+        log_path=view.log_path or "",
         environment=spec.environment,
     )
 

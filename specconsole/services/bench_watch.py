@@ -16,6 +16,7 @@ from typing import Any
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.measuring.assemble import assemble
 from specconsole.core.measuring.bench_shape import BenchShape, no_longer_needed
+from specconsole.core.measuring.log_marks import LIMIT_BYTES, log_marks
 from specconsole.core.measuring.progress import BenchView, RunProgress
 from specconsole.core.measuring.result import MeasuredPoint, Result
 from specconsole.errors import SpecconsoleError, TransportError
@@ -28,11 +29,10 @@ from specconsole.services.follower import Chunk, Follower
 _POLL_S = 0.2
 _LOOK_S = 1.0
 _RETRY_S = 2.0
+_GPUS_S = 5.0
 Changed = Callable[[BenchView], None]
 Measured = Callable[[], Awaitable[None]]
 """Called when a point was added."""
-Outside = Callable[[float, float], Mapping[str, str]]
-"""(from, to: client's wall clock) -> marks that others saw in that time, each with its line of evidence."""
 
 
 class BenchWatch:
@@ -49,7 +49,6 @@ class BenchWatch:
         clock: Clock,
         changed: Changed,
         measured: Measured | None = None,
-        seen_outside: Outside | None = None,
     ) -> None:
         self.record = record
         self.shape = shape
@@ -60,7 +59,8 @@ class BenchWatch:
         self._clock = clock
         self._changed = changed
         self._point_added = measured
-        self._seen_outside = seen_outside
+        self._throttled: set[int] = set()
+        """Points during which a GPU was seen held back."""
         self._follower = Follower(transport, f"{record.folder}/{OUT}")
         self._rest = b""
         self._progress = RunProgress(shape.points)
@@ -80,7 +80,7 @@ class BenchWatch:
 
     async def run(self) -> Result:
         """Until the run is over and read. Trouble with the link is waited out."""
-        looked_s = float("-inf")
+        looked_s = gpus_s = float("-inf")
         over = False
         try:
             while True:
@@ -92,6 +92,9 @@ class BenchWatch:
                     if not over and (self._end is not None or now_s - looked_s >= _LOOK_S):
                         looked_s = now_s
                         over = await self._is_over()
+                        if not over and now_s - gpus_s >= _GPUS_S:
+                            gpus_s = now_s
+                            await self._look_at_gpus()
                     self._problem = ""
                 except (TransportError, TimeoutError) as error:
                     self._problem = f"{error or 'no answer in time'}; the run goes on"
@@ -149,7 +152,10 @@ class BenchWatch:
         made = await asyncio.to_thread(assemble, [self._run, *lines], shape, self._parts.parse_page)
         if not made.points:
             return
-        point = self._with_outside(made.points[0])
+        point = made.points[0]
+        finish = next((line for line in lines if line.get("kind") == "point-end"), {})
+        seen = [*await self._seen_in_log(finish), *self._throttled_since(index)]
+        point = replace(point, marks=tuple(dict.fromkeys((*point.marks, *seen))))
         self._measured[index] = point
         self.result = self._result("unfinished")
         if self._store is not None:
@@ -164,13 +170,40 @@ class BenchWatch:
                 with suppress(SpecconsoleError, TimeoutError):
                     await self._transport.write_file(f"{self.record.folder}/skip.json", json.dumps(list(skip)).encode())
 
-    def _with_outside(self, point: MeasuredPoint) -> MeasuredPoint:
-        if self._seen_outside is None or point.metrics.window is None:
-            return point
-        run_at_s = float(self._run.get("wall_s", point.at_s))
-        window = point.metrics.window
-        marks = self._seen_outside(run_at_s + window.start_s, run_at_s + window.end_s)
-        return replace(point, marks=tuple(dict.fromkeys((*point.marks, *marks))))
+    async def _seen_in_log(self, finish: Mapping[str, Any]) -> tuple[str, ...]:
+        """What the server's log says of the window, by the bytes written in it; () where it can't be read."""
+        path, start, stop = self.shape.log_path, finish.get("log_from"), finish.get("log_to")
+        if not path or not isinstance(start, int) or not isinstance(stop, int) or stop <= start:
+            return ()
+        try:
+            file = await self._transport.open_file(path)
+        except (SpecconsoleError, TimeoutError):
+            return ()
+        try:
+            data = bytearray()
+            stop = min(stop, start + LIMIT_BYTES)
+            while start + len(data) < stop:
+                part = await file.read_at(start + len(data), min(1024 * 1024, stop - start - len(data)))
+                if not part:
+                    break
+                data += part
+            return await asyncio.to_thread(log_marks, bytes(data))
+        except (SpecconsoleError, TimeoutError):
+            return ()
+        finally:
+            await file.aclose()
+
+    async def _look_at_gpus(self) -> None:
+        """Throttling shows only while it happens: looked for as long as this console follows the run."""
+        index = self._progress.current
+        if index is None or not self.shape.conditions.gpu_names:
+            return
+        moment = await self._parts.look_at_gpus(self._transport)
+        if moment.throttled:
+            self._throttled.add(index)
+
+    def _throttled_since(self, index: int) -> tuple[str, ...]:
+        return ("throttled",) if index in self._throttled else ()
 
     async def _finish(self) -> None:
         ended = str(self._end.get("reason", "done")) if self._end is not None else "unfinished"

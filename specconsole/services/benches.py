@@ -137,7 +137,9 @@ class Benches:
             own = self._parts.python if transport.host == LOCAL else ""
             python = await find_python(transport, target, own)
             launcher = self._parts.launcher(transport)
-            files = await asyncio.to_thread(run_files, prepared, zipped, address=address, port=port)
+            files = await asyncio.to_thread(
+                run_files, prepared, zipped, address=address, port=port, log_file=shape.log_path
+            )
             folder = await launcher.prepare(bench_id, files)
             us = self._sup.parts.us
             spec = run_spec(shape, folder, python, owner=us.owner, client_id=us.client_id, now_s=self._clock.wall_s())

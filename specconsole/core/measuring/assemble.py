@@ -16,14 +16,20 @@ from specconsole.core.measuring.counters import (
     NAMES,
     EngineMetricNames,
     MetricSample,
+    preempted,
     running_and_queued,
     spec_counters,
+    total,
 )
 from specconsole.core.measuring.marks import client_marks, server_marks
 from specconsole.core.measuring.point import Limits, PointMetrics, measure_point
 from specconsole.core.measuring.requests import RequestRecord, parse_request
 from specconsole.core.measuring.result import ClientFigures, Conditions, MeasuredPoint, Result
 
+OTHERS_LIMIT = 1.01
+"""More tokens than ours by this factor are somebody else's."""
+PROBE_TOKENS = 16
+"""A console's own proof of an answer."""
 ParsePage = Callable[[str], Sequence[MetricSample]]
 
 
@@ -74,7 +80,7 @@ class _Lines:
         self.requests: list[RequestRecord] = []
         self.pages: dict[str, str] = {}
         self.samples: list[str] = []
-        self.stalled_s = 0.0
+        self.flush_failed = False
 
     def take(self, line: Mapping[str, Any]) -> None:
         kind = line.get("kind")
@@ -86,6 +92,8 @@ class _Lines:
             record = parse_request(line)
             if record is not None:
                 self.requests.append(record)
+        elif kind == "snapshot" and line.get("when") == "prepare":
+            self.flush_failed = self.flush_failed or line.get("status") != 200
         elif kind == "snapshot" and line.get("when") in ("before", "after") and line.get("status") == 200:
             self.pages[str(line["when"])] = str(line.get("body", ""))
         elif kind == "sample" and line.get("status") == 200:
@@ -125,6 +133,9 @@ def _point(lines: _Lines, shape: RunShape, parse_page: ParsePage) -> MeasuredPoi
         marks.append("tunnel")
     if lines.finish.get("cancelled"):
         marks.append("cancelled")
+    if lines.flush_failed:
+        marks.append("not-flushed")
+    marks += _page_marks(lines, names, parse_page)
     acceptance = _acceptance(lines, conditions.engine, names, parse_page)
     if "restarted" in acceptance.why_not:
         marks.append("restarted")
@@ -172,6 +183,23 @@ def _sampled(
     running = [r for r, _ in seen if r is not None]
     queued = [q for _, q in seen if q is not None]
     return (sum(running) / len(running) if running else None), max(queued, default=None)
+
+
+def _page_marks(lines: _Lines, names: EngineMetricNames | None, parse_page: ParsePage) -> list[str]:
+    """What the pages before and after say of others' requests and of KV space."""
+    if names is None or not {"before", "after"} <= set(lines.pages):
+        return []
+    before, after = parse_page(lines.pages["before"]), parse_page(lines.pages["after"])
+    found = []
+    if preempted(before, after, names):
+        found.append("retractions")
+    then, now = total(before, names.generated), total(after, names.generated)
+    answered = [r for r in lines.requests if r.error is None]
+    if then is not None and now is not None and len(answered) == len(lines.requests):
+        known = [r.completion_tokens for r in answered]
+        if None not in known and now - then > OTHERS_LIMIT * sum(k for k in known if k is not None) + PROBE_TOKENS:
+            found.append("other-requests")
+    return found
 
 
 def _acceptance(lines: _Lines, engine: str, names: EngineMetricNames | None, parse_page: ParsePage) -> Acceptance:

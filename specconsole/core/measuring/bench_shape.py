@@ -31,6 +31,8 @@ class BenchShape:
     """Whether a metrics page is read before and after each point."""
     note: str = ""
     budget_s: float | None = None
+    log_path: str = ""
+    """The server's log on the host that the run is on; "" when it is elsewhere or not known."""
     server_host: str = ""
     """Where the server runs; the run itself may be elsewhere (through the tunnel)."""
 

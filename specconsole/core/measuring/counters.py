@@ -35,6 +35,8 @@ class EngineMetricNames:
     verify_steps: str = ""
     running: str = ""
     queued: str = ""
+    preempted: str = ""
+    """A counter, or a gauge (SGLang: of the last batch), of requests that were taken back for want of KV space."""
     keep: tuple[str, ...] = ()
     """Words by which the load generator keeps lines of a page."""
 
@@ -49,6 +51,7 @@ NAMES: Mapping[str, EngineMetricNames] = {
         generated="vllm:generation_tokens_total",
         running="vllm:num_requests_running",
         queued="vllm:num_requests_waiting",
+        preempted="vllm:num_preemptions_total",
         keep=("spec_decode_", "generation_tokens_total", "num_requests_", "num_preemptions_total", "prefix_cache_"),
     ),
     "llamacpp": EngineMetricNames(
@@ -99,6 +102,12 @@ def spec_counters(samples: Iterable[MetricSample], names: EngineMetricNames) -> 
                 by_position[int(position)] = by_position.get(int(position), 0.0) + sample.value
     positions = tuple(by_position.get(p, 0.0) for p in range(max(by_position, default=-1) + 1))
     return SpecCounters(drafts, offered, accepted, total(known, names.generated), positions)
+
+
+def preempted(before: Iterable[MetricSample], after: Iterable[MetricSample], names: EngineMetricNames) -> float | None:
+    """Requests taken back between two pages; None where the server does not count them."""
+    then, now = total(before, names.preempted), total(after, names.preempted)
+    return None if then is None or now is None else max(0.0, now - then)
 
 
 def verify_steps(samples: Iterable[MetricSample], names: EngineMetricNames) -> float | None:

@@ -35,6 +35,7 @@ MARKS = {
         Mark("client-bottleneck", "c", "the load generator itself was over 10 % of the time", excluded=True),
         Mark("client-stalled", "s", "the load generator was held up during the point", excluded=True),
         Mark("cache-hits", "h", "over 5 % of prompt tokens came from the prefix cache"),
+        Mark("not-flushed", "f", "the prefix cache could not be emptied before the point"),
         Mark("compiled-inside", "j", "kernels were compiled inside the window: first shapes are slow", excluded=True),
         Mark("other-requests", "o", "other clients' requests ran on the server", excluded=True),
         Mark("retractions", "k", "the KV pool ran full: requests were taken back and run again"),

@@ -98,7 +98,15 @@ def plan_run(workload: Workload, order: BenchOrder, engine: str) -> RunPlan:
 
 
 def plan_json(
-    plan: RunPlan, *, engine: str, host: str, port: int, auth_file: str | None, metrics: bool, keep_text: bool
+    plan: RunPlan,
+    *,
+    engine: str,
+    host: str,
+    port: int,
+    auth_file: str | None,
+    metrics: bool,
+    keep_text: bool,
+    log_file: str | None = None,
 ) -> dict[str, Any]:
     """The plan file of the load generator (`loadgen/plan.py` has its shape)."""
     names = NAMES.get(engine)
@@ -111,6 +119,7 @@ def plan_json(
         "auth_once": auth_file is not None,
         "requests": "requests.jsonl",
         "skip_file": "skip.json",
+        "log_file": log_file,
         "keep_text": keep_text,
         "deadline_s": DEADLINE_S,
         "points": _points(plan),
