@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from specconsole.cli.main import main
 from tests.core.reading import lines_for_tests as pool
+from tests.support.sshd_lab import SshdLab
 
 START = "\n".join(pool.SGLANG_START[:7]) + "\n"
 COMMAND = [sys.executable, "-m", "specconsole", "log"]
@@ -151,3 +154,28 @@ def test_a_pipe_that_closes_early_is_no_error(log: Path) -> None:
     process.wait(DEADLINE_S)
     process.stderr.close()
     assert b"Traceback" not in error
+
+
+def test_a_file_on_a_real_ssh_host_is_followed_through_rotation(ssh_config: Path, sshd: SshdLab) -> None:
+    with tempfile.TemporaryDirectory(dir=sshd.homes[sshd.accounts[0]]) as folder:
+        log = Path(folder, "server.log")
+        log.write_text(START)
+        # Strange host keys are asked about, which nobody answers here: the account whose key is known.
+        place = f"{sshd.accounts[0]}:{log}"
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", "HOME": str(ssh_config)}
+        process = subprocess.Popen([*COMMAND, place, "--follow"], stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            lines_until(process, "kv-cache")
+            with log.open("a") as file:
+                file.write("\n".join(pool.SGLANG_START[8:9]) + "\n")
+            lines_until(process, "graph-capture")
+            log.rename(log.with_suffix(".log.1"))
+            log.write_text("\n".join(pool.SGLANG_START[9:]) + "\n")
+            lines_until(process, "ready")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(DEADLINE_S) == 130
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()

@@ -87,10 +87,13 @@ _SRUN = re.compile(r" {0,5}(\d{1,5}):(?: (.*)|$)", re.DOTALL)
 # Numbered: `cat -n` (blanks, number, TAB that became blanks), `grep -n` (`12:[2025-...`), `nl`, `less -N`
 _NUMBERED = re.compile(r"(?=[ \d]{6}) {0,6}\d{1,9} {4}(.*)|(?: {0,6}\d{1,9} {2,8})(?=[\[({A-Z])(.*)", re.DOTALL)
 _GREP_N = re.compile(
-    r"\d{1,9}[:\-](?=\[\d|\(\w+ pid=|(?:INFO|WARNING|ERROR|DEBUG) \d\d-|\d+\.\d\d\.\d{3}\.\d{3} )(.*)", re.DOTALL
+    r"\d{1,9}[:\-](?=\[\d|\(\w+ pid=|(?:INFO|WARNING|ERROR|DEBUG)(?: \d\d-|: {4})|\d+\.\d\d\.\d{3}\.\d{3} )(.*)",
+    re.DOTALL,
 )
 # pdsh, clush, deepspeed: `node-1: text`, only in front of what is surely a server's line.
-_HOST = re.compile(r"[\w.\-]{2,63}: (?=\[\d{4}-|\(\w+ pid=|(?:INFO|WARNING|ERROR|DEBUG) \d\d-)(.*)", re.DOTALL)
+_HOST = re.compile(
+    r"[\w.\-]{2,63}: (?=\[\d{4}-|\(\w+ pid=|(?:INFO|WARNING|ERROR|DEBUG)(?: \d\d-|: {4}))(.*)", re.DOTALL
+)
 # A server's own prefix that nothing else looks like: where it stands inside a line, what is before is not its text.
 STRONG = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?: [A-Z][A-Z_]*\d+)*\] "
