@@ -22,6 +22,13 @@ class FirstAnswer:
         self.after_s: float | None = None
         self.observed(record)
 
+    @property
+    def age_now_s(self) -> float | None:
+        """Seconds since its start, by the host's uptime; None while unknown."""
+        if self._record.age_s is None:
+            return None
+        return self._record.age_s + max(0.0, self._clock.monotonic_s() - self._at_s)
+
     def observed(self, record: LaunchRecord) -> None:
         """The folder as it is now; another console may have written the time down."""
         self._record = record
@@ -33,7 +40,7 @@ class FirstAnswer:
         """It has answered. `saw_silence`: it was asked before, and did not."""
         if self.after_s is not None or self._record.age_s is None:
             return
-        age_s = self._record.age_s + max(0.0, self._clock.monotonic_s() - self._at_s)
+        age_s = self.age_now_s or 0.0
         # A server that answers at our first question may have done so for hours.
         if not saw_silence and age_s >= _FRESH_S:
             return

@@ -25,7 +25,14 @@ from specconsole.services.answer_watch import AnswerWatch, Situation
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board, FactKind
 from specconsole.services.first_answer import FirstAnswer
-from specconsole.services.launch_view import WhoWeAre, failure_note, history_note, keep_time, view_of_record
+from specconsole.services.launch_view import (
+    WhoWeAre,
+    failure_note,
+    history_note,
+    keep_time,
+    view_of_record,
+    with_outlook,
+)
 from specconsole.services.log_intake import LogIntake
 
 _LOADING: frozenset[Phase] = frozenset(
@@ -81,8 +88,8 @@ class LaunchWatch:
         self._over = asyncio.Event()
         self._caught_up = asyncio.Event()
         self._done = asyncio.Event()
-        self.last_start_s: float | None = None
-        """Seconds that the last start of this kind took; None without history."""
+        self.past_starts_s: tuple[float, ...] = ()
+        """Seconds that earlier starts of this kind took until they answered, oldest first."""
 
     @property
     def launch_id(self) -> str:
@@ -283,8 +290,6 @@ class LaunchWatch:
             self._tell("note", note)
         self.publish()
 
-    # ---------------------------------------------------------------- facts
-
     async def note_stop(self, event: StopEvent) -> None:
         """What a stop, run by this console, has to say."""
         if event.phase == "asked":
@@ -370,17 +375,16 @@ class LaunchWatch:
         name = self.record.spec.profile if self.record.spec is not None else self.launch_id
         self._board.tell(kind, self.launch_id, f"{name}: {text}", self._clock.wall_s())
 
-    # ---------------------------------------------------------------- the view
-
     def publish(self) -> None:
         """Puts the present view on the board."""
         now_s = self._clock.monotonic_s()
         before = self._board.launches.get(self.launch_id)
         known = view_of_record(self.record, self._launcher.host, self._us)
+        last_s = self.past_starts_s[-1] if self.past_starts_s else None
         view = replace(
             known,
             state=self.state,
-            reading=self._reading,
+            reading=with_outlook(self._reading, self.state, self.past_starts_s, self._first_answer.age_now_s),
             health=self._asker.health,
             health_detail=self._trouble or self._log_trouble or self._asker.detail or known.health_detail,
             answered_after_s=self.answered_after_s,
@@ -389,8 +393,8 @@ class LaunchWatch:
             stale_since_s=self._stale_since_s,
             as_of_s=now_s,
             running_benches=before.running_benches if before is not None else 0,
-            history_note=history_note(self.last_start_s),
-            last_start_s=self.last_start_s,
+            history_note=history_note(last_s),
+            last_start_s=last_s,
             account=self.account.found,
         )
         self._board.publish_launch(view if before is None else keep_time(before, view))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specconsole.core.launching.command import show
 from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.start_eta import eta_of_starts
 from specconsole.core.launching.stopping import describe_exit
 from specconsole.core.reading.model import Reading
-from specconsole.core.views.launch import LaunchView
+from specconsole.core.views.launch import LaunchState, LaunchView
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,15 @@ def failure_note(record: LaunchRecord, reading: Reading | None) -> str:
 def keep_time(before: LaunchView, view: LaunchView) -> LaunchView:
     """The old view when nothing but the time of looking differs, so that nothing is repainted for it."""
     return before if replace(before, as_of_s=view.as_of_s) == view and view.as_of_s - before.as_of_s < 1.0 else view
+
+
+def with_outlook(
+    reading: Reading | None, state: LaunchState, past_starts_s: Sequence[float], age_s: float | None
+) -> Reading | None:
+    """While the log supports no estimate (it is silent at first), earlier starts of the profile here do."""
+    if reading is None or reading.ready_eta_s is not None or state not in ("preparing", "starting", "loading"):
+        return reading
+    return replace(reading, ready_eta_s=eta_of_starts(past_starts_s, age_s))
 
 
 def history_note(last_start_s: float | None) -> str:

@@ -25,8 +25,12 @@ class Past:
 
     key: StartKey | None = None
     history: History | None = None
-    last_start_s: float | None = None
-    """Seconds that the last start of this profile on this host took until it answered."""
+    took_s: tuple[float, ...] = ()
+    """Seconds that starts of this profile on this host took until they answered, oldest first."""
+
+    @property
+    def last_start_s(self) -> float | None:
+        return self.took_s[-1] if self.took_s else None
 
 
 class Recorder:
@@ -57,8 +61,9 @@ class Recorder:
             and row.body.get("host") == host
             and row.record_id != spec.launch_id
         ]
-        took = last[-1].body.get("answered_after_s") if last else None
-        return Past(key, History(samples), took if isinstance(took, int | float) else None)
+        times = [row.body.get("answered_after_s") for row in last]
+        took = tuple(float(seconds) for seconds in times if isinstance(seconds, int | float))
+        return Past(key, History(samples), took)
 
     async def answered(self, watch: LaunchWatch) -> None:
         """A start is over and well: how long it took, and its phases."""
