@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from specconsole.services.console_commands import ConsoleCommands
     from specconsole.services.host_link import HostLink
     from specconsole.services.host_sampler import HostSampler
+    from specconsole.services.preflight import PreflightTools
     from specconsole.services.supervisor import HostTools, Supervisor
 
 
@@ -128,6 +129,16 @@ def bench_parts() -> BenchParts:
         look_at_gpus=lambda transport: look_at_gpus(transport, tools),
         python=sys.executable,
     )
+
+
+def preflight_tools(folder: Path) -> PreflightTools:
+    """What the looks before a start need; `folder` is the console's own."""
+    from specconsole.adapters.flag_store import FlagStore, built_in_catalogue
+    from specconsole.services.preflight import PreflightTools
+    from specconsole.services.server_flags import FlagShelf
+
+    store = FlagStore(folder / "flags")
+    return PreflightTools(hardware_tools(), FlagShelf(store.read, store.keep, built_in_catalogue))
 
 
 def system_clock() -> Clock:
@@ -334,6 +345,7 @@ async def open_supervisor(
         profile_names=files.paths,
         read_only=read_only,
         board=board,
+        preflight=preflight_tools(folder),
     )
     try:
         async with Supervisor(parts, hosts) as supervisor:

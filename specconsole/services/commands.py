@@ -70,6 +70,8 @@ class LaunchOrder:
     host: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
     """Settings that differ from the profile's; a value of None removes the setting."""
+    preflight: bool = True
+    """False: nothing is looked at before the start, and a bad one fails by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from specconsole.core.launching import lifecycle
-from specconsole.core.launching.command import profile_of
+from specconsole.core.launching.command import override, profile_of
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
@@ -17,6 +17,7 @@ from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
 from specconsole.services.commands import LaunchOrder, StopPlan
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.ordering import order_spec, refuse
+from specconsole.services.preflight import Preflight
 from specconsole.services.secret_places import secret_values
 from specconsole.services.supervisor import HostTools, Supervisor
 
@@ -24,8 +25,18 @@ Told = Callable[[str], None]
 ToldStop = Callable[[StopEvent], None]
 
 
+_HELP_AT_CHECK_S = 120.0
+_HELP_AT_LAUNCH_S = 5.0
+"""A start does not wait for a `--help` that imports torch: the built-in list serves, and `check` asks for the real
+one."""
+
+
 def _quiet(text: str) -> None:
     del text
+
+
+def _unheard(finding: Finding) -> None:
+    del finding
 
 
 class LaunchCommands:
@@ -51,20 +62,28 @@ class LaunchCommands:
         profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
         tools = await self._sup.host(order.host)
         secrets = await asyncio.to_thread(secret_values, profile.secrets, profile.source, commands=True)
-        return await self._launch(profile, order.overrides, secrets, tools, told)
+        return await self._launch(profile, order.overrides, secrets, tools, told, preflight=order.preflight)
 
     async def _launch(
-        self, profile: Profile, overrides: Mapping[str, Any], secrets: Mapping[str, str], tools: HostTools, told: Told
+        self,
+        profile: Profile,
+        overrides: Mapping[str, Any],
+        secrets: Mapping[str, str],
+        tools: HostTools,
+        told: Told,
+        *,
+        preflight: bool = True,
     ) -> str:
         # One at a time: two launches of this console must not be given the same free port.
         async with self._ports:
             spec = await order_spec(profile, overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
-            told(f"{profile.name}: looking at {tools.name} before the start")
-            findings = await tools.launcher.preflight(spec)
-            for finding in findings:
-                if finding.severity == "warning":
-                    told(f"{profile.name}: {finding.text}")
-            refuse(findings, tools.name)
+            if preflight:
+                told(f"{profile.name}: looking at {tools.name} before the start")
+                findings = await self._look(override(profile, overrides), spec, tools, told, _HELP_AT_LAUNCH_S)
+                for finding in findings:
+                    if finding.severity == "warning":
+                        told(f"{profile.name}: {finding.text}")
+                refuse(findings, tools.name)
             memory = await tools.memory.look("before-launch") if tools.memory is not None else None
             record = await tools.launcher.start(spec, secrets)
         if tools.memory is not None:
@@ -73,12 +92,32 @@ class LaunchCommands:
         self._sup.watch(tools, record, secrets)
         return spec.launch_id
 
-    async def preflight(self, order: LaunchOrder) -> tuple[Finding, ...]:
-        """What stands against a start, without starting."""
+    async def preflight(
+        self, order: LaunchOrder, found: Callable[[Finding], None] = _unheard, told: Told = _quiet
+    ) -> tuple[Finding, ...]:
+        """What stands against a start, without starting, gravest first; `found` gets each finding as it comes in.
+
+        The first look at an environment may take a minute: its server is asked for its flags, and `told` says so.
+        """
         profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
         tools = await self._sup.host(order.host)
         spec = await order_spec(profile, order.overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
-        return await tools.launcher.preflight(spec)
+        return await self._look(override(profile, order.overrides), spec, tools, told, _HELP_AT_CHECK_S, found)
+
+    async def _look(
+        self,
+        profile: Profile,
+        spec: LaunchSpec,
+        tools: HostTools,
+        told: Told,
+        help_limit_s: float,
+        found: Callable[[Finding], None] = _unheard,
+    ) -> tuple[Finding, ...]:
+        """`profile` with the overrides in it, `spec` made of it."""
+        if self._parts.preflight is None:
+            return await tools.launcher.preflight(spec)
+        preflight = Preflight(tools.transport, tools.launcher, self._parts.preflight, profile, spec)
+        return await preflight.run(found, told, help_limit_s=help_limit_s)
 
     async def relaunch(self, launch_id: str, overrides: Mapping[str, Any], told: Told = _quiet) -> str:
         """Stops it when it runs, then starts the same with `overrides`; returns the new id."""

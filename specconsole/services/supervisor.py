@@ -29,6 +29,7 @@ from specconsole.services.launch import LaunchWatch
 from specconsole.services.launch_view import WhoWeAre
 from specconsole.services.log_intake import LogIntake
 from specconsole.services.ordering import secrets_at_hand
+from specconsole.services.preflight import PreflightTools
 from specconsole.services.recorder import Recorder
 
 _DISCOVER_S = 3.0
@@ -69,6 +70,8 @@ class Parts:
     store: Store | None = None
     read_only: bool = False
     board: Board = field(default_factory=Board)
+    preflight: PreflightTools | None = None
+    """None: only the launcher's own looks are made before a start."""
 
 
 class Supervisor:

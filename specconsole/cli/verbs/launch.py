@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="with --wait: give up after (the server goes on)"
     )
+    parser.add_argument(
+        "--no-preflight", action="store_true", help="look at nothing before the start (see `specconsole check`)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="look at everything, start nothing")
     parser.add_argument("--json", action="store_true", help="one JSON list on standard output (docs/json.md)")
 
@@ -53,7 +56,10 @@ async def _launch(args: argparse.Namespace) -> int:
 
     overrides = parse_settings(args.settings)
     files = profile_files()
-    orders = [LaunchOrder(name, args.host or files.read(name).host or "local", overrides) for name in args.profiles]
+    orders = [
+        LaunchOrder(name, args.host or files.read(name).host or "local", overrides, not args.no_preflight)
+        for name in args.profiles
+    ]
     progress = WaitProgress()
     async with open_supervisor((), read_only=args.read_only) as console:
         if args.dry_run:

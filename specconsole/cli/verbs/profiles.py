@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from specconsole.core.launching.profile import Profile
 
 HELP = "list, show, check, compare and write launch profiles"
-EPILOG = """exit status: 0 done (diff: no difference), 1 check: something forbids a start; diff: they differ, 2 a file or
-an argument is wrong, 4 no such profile, 5 new, import: the file is there already, 6 check: warnings only"""
+EPILOG = """exit status: 0 done (diff: no difference), 1 check: something forbids a start; diff: they differ, 2 a file
+or an argument is wrong, 4 no such profile, 5 new, import: the file is there already, 6 check: warnings only"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

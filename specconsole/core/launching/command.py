@@ -66,10 +66,15 @@ def flag_words(name: str, value: ArgValue) -> list[str]:
     return [flag_of(name), str(value)]
 
 
+def command_words(profile: Profile) -> tuple[str, ...]:
+    """What is run, before any flag."""
+    return profile.command or _WORDS[profile.engine].command
+
+
 def build_argv(profile: Profile, port: int | None) -> tuple[str, ...]:
     """The command line of a profile. Raises BadInputError for a secret that `ps` would show."""
     words = _WORDS[profile.engine]
-    argv = list(profile.command or words.command)
+    argv = list(command_words(profile))
     for path, flag in ((profile.model, words.model), (profile.draft_model, words.draft)):
         if path is not None and flag is not None:
             argv += [flag, path]

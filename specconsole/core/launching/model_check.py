@@ -1,0 +1,245 @@
+"""Target, draft, context and memory of one launch, judged from files and GPUs before any weight loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specconsole.core.engines.vllm.rules import speculative_config
+from specconsole.core.launching.draft_check import DraftFacts, check_draft, longest_context
+from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of
+from specconsole.core.launching.findings import of_draft
+from specconsole.core.launching.memory import GIB, KvShape, MemoryQuestion, estimate_memory, kv_shape
+from specconsole.core.launching.model_files import Model
+from specconsole.core.launching.preflight import Finding, HostMemory
+from specconsole.core.launching.profile import Profile
+from specconsole.core.launching.rules import Asked
+
+# What the engines' own rules say already, with the version that it holds for.
+_BY_RULES = ("context", "draft-context")
+_VLLM_METHODS = {"eagle3": "EAGLE3", "eagle": "EAGLE", "draft_model": "DRAFT_MODEL"}
+_LLAMA_VOCABULARY_SLACK = 128
+"""llama.cpp common/speculative.cpp, SPEC_VOCAB_MAX_SIZE_DIFFERENCE."""
+
+
+def draft_path(profile: Profile) -> str | None:
+    """Where the draft is, whichever setting says it."""
+    if profile.engine == "vllm":
+        config = speculative_config(Asked(settings_of(profile))) or {}
+        path = config.get("model")
+    else:
+        flags = ENGINE_FLAGS.get(profile.engine)
+        path = settings_of(profile).get(flags.draft) if flags is not None and flags.draft else profile.draft_model
+    return path if isinstance(path, str) and path else None
+
+
+def target_path(profile: Profile) -> str | None:
+    """Where the model is."""
+    flags = ENGINE_FLAGS.get(profile.engine)
+    path = settings_of(profile).get(flags.model) if flags is not None else profile.model
+    return path if isinstance(path, str) and path else None
+
+
+def algorithm(profile: Profile) -> str | None:
+    """The kind of speculation in SGLang's words; None where it is none that a draft is checked for."""
+    settings = settings_of(profile)
+    if profile.engine == "sglang":
+        value = settings.get("speculative_algorithm")
+        return str(value).upper() if value else None
+    if profile.engine == "vllm":
+        return _VLLM_METHODS.get(str((speculative_config(Asked(settings)) or {}).get("method")))
+    return None
+
+
+def context_asked(profile: Profile) -> int | None:
+    """The context length that is set; None where that is left to the server."""
+    flags = ENGINE_FLAGS.get(profile.engine)
+    value = settings_of(profile).get(flags.context) if flags is not None else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def judge_context(profile: Profile, target: Model) -> tuple[Finding, ...]:
+    """SGLang's context against the target's own (vLLM and llama.cpp have rules for it)."""
+    context, longest = context_asked(profile), longest_context(target.config) if target.config else None
+    if profile.engine != "sglang" or context is None or longest is None or context <= longest:
+        return ()
+    if profile.env.get("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN", "").lower() in ("1", "true", "yes", "on"):
+        return ()
+    text = f"context {context} is beyond the model's {longest} positions"
+    return (Finding("rule", "stop", text, f"--set context_length={longest}", "context", {"context_length": longest},
+                    "0.5.23 configs/model_config.py:1299"),)  # fmt: skip
+
+
+def judge_draft(
+    profile: Profile, target: Model, draft: Model, d2t: Sequence[int] | None, t2d: Sequence[bool] | None
+) -> tuple[Finding, ...]:
+    """The draft against the target; () where either was not read."""
+    if target.gguf is not None and draft.gguf is not None:
+        return _gguf_vocabulary(target, draft)
+    kind = algorithm(profile)
+    if kind is None or not target.config or not draft.config:
+        return ()
+    found = check_draft(
+        DraftFacts(
+            target.config,
+            draft.config,
+            tensors=draft.tensors,
+            d2t=d2t,
+            t2d=t2d,
+            engine=profile.engine,
+            algorithm=kind,
+            context=context_asked(profile),
+            target_quantised="quantization_config" in target.config,
+        )
+    )
+    findings = tuple(of_draft(one) for one in found if one.check not in _BY_RULES)
+    return findings or (Finding("draft", "ok", f"draft: fits the target as {kind}", name="fits"),)
+
+
+def _gguf_vocabulary(target: Model, draft: Model) -> tuple[Finding, ...]:
+    sizes = [m.gguf.metadata.get("tokenizer.ggml.tokens") if m.gguf else None for m in (target, draft)]
+    if not all(isinstance(size, int) for size in sizes) or abs(sizes[0] - sizes[1]) <= _LLAMA_VOCABULARY_SLACK:  # type: ignore[operator]  # both are whole numbers here
+        return (Finding("draft", "ok", "draft: its vocabulary is as large as the target's", name="vocabulary"),)
+    text = f"draft: its vocabulary has {sizes[1]} tokens, the target's {sizes[0]}: few drafts can be accepted"
+    return (Finding("draft", "warning", text, name="vocabulary"),)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRoom:
+    """Memory of one GPU, and who holds it."""
+
+    index: int
+    total_bytes: int
+    free_bytes: int
+    holders: tuple[str, ...] = ()
+    """One text for each process that holds over 256 MiB."""
+
+
+def gpus_used(profile: Profile, gpus: Sequence[GpuRoom]) -> tuple[int, tuple[GpuRoom, ...]]:
+    """How many GPUs a launch needs on this host, and which of those that are there it takes."""
+    settings = settings_of(profile)
+    sizes = ("tp_size", "pp_size") if profile.engine == "sglang" else ("tensor_parallel_size", "pipeline_parallel_size")
+    ranks = 1
+    for key in sizes:
+        ranks *= _whole(settings.get(key)) or 1
+    if profile.engine == "sglang":
+        ranks //= max(1, _whole(settings.get("nnodes")) or 1)
+    visible = profile.env.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        wanted = [part.strip() for part in visible.split(",")]
+        by_index = {str(gpu.index): gpu for gpu in gpus}
+        if not all(part in by_index for part in wanted):
+            return ranks, ()  # by UUID, or none at all: not judged
+        gpus = [by_index[part] for part in wanted]
+    first = _whole(settings.get("base_gpu_id")) or 0
+    return max(1, ranks), tuple(gpus[first : first + max(1, ranks)])
+
+
+def judge_gpu_memory(profile: Profile, target: Model, draft: Model, gpus: Sequence[GpuRoom]) -> tuple[Finding, ...]:
+    """Weights, draft, KV and graphs against what is free on the GPUs that it will take."""
+    needed, used = gpus_used(profile, gpus)
+    if not used and profile.env.get("CUDA_VISIBLE_DEVICES") is not None:
+        return (Finding("memory", "note", "CUDA_VISIBLE_DEVICES names no GPU by its number: memory is not judged"),)
+    if len(used) < needed:
+        text = f"{needed} GPUs are asked for, and {len(used)} are there to take"
+        return (Finding("gpu", "stop", text, "fewer ranks (tp), or another host", "count"),)
+    holders = [f"GPU {gpu.index}: {one}" for gpu in used for one in gpu.holders]
+    found = [Finding("gpu", "warning", f"memory is held on {'; '.join(holders)}", name="holders")] if holders else []
+    if target.weights_bytes is None:
+        return (*found, Finding("memory", "note", "the weights could not be measured: memory is not judged"))
+    settings = settings_of(profile)
+    tp = _whole(settings.get("tp_size" if profile.engine == "sglang" else "tensor_parallel_size")) or 1
+    fullest = min(used, key=lambda gpu: gpu.free_bytes)
+    speculates = algorithm(profile) is not None or bool(settings.get("speculative_config"))
+    dtype = settings.get("kv_cache_dtype")
+    fraction = settings.get("mem_fraction_static" if profile.engine == "sglang" else "gpu_memory_utilization")
+    requests = settings.get("max_running_requests" if profile.engine == "sglang" else "max_num_seqs")
+    estimate = estimate_memory(
+        MemoryQuestion(
+            engine="sglang" if profile.engine == "sglang" else "vllm",
+            weights_bytes=target.weights_bytes,
+            tp_size=tp,
+            kv=kv_shape(target.config, tp_size=tp, kv_dtype=dtype if isinstance(dtype, str) else None),
+            free_bytes=fullest.free_bytes,
+            total_bytes=fullest.total_bytes,
+            draft_weights_bytes=draft.weights_bytes or 0,
+            draft_kv=kv_shape(draft.config, tp_size=tp) if draft.config else None,
+            speculative=speculates,
+            fraction=float(fraction) if isinstance(fraction, int | float) and not isinstance(fraction, bool) else None,
+            context=context_asked(profile) or (longest_context(target.config) if target.config else None),
+            requests=_whole(requests),
+        )
+    )
+    parts = ", ".join(f"{part.name} {part.mid_bytes / GIB:.1f}" for part in estimate.parts)
+    where = f"GPU {fullest.index} has {fullest.free_bytes / GIB:.1f} of {fullest.total_bytes / GIB:.1f} GiB free"
+    text = f"{estimate.text} ({where}; GiB: {parts})"
+    fix = estimate.fix
+    tries = " ".join(f"--set {key}={value}" for key, value in (fix or {}).items())
+    severity = {True: "ok", None: "warning" if fix else "ok", False: "stop"}[estimate.fits]
+    return (*found, Finding("memory", severity, text, tries, "estimate", fix))  # type: ignore[arg-type]  # of the table's
+
+
+def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: HostMemory) -> Finding | None:
+    """Weights and KV against the machine's memory, for a server that runs on its CPUs; None where that is unknown."""
+    if target.weights_bytes is None or memory.total_bytes is None:
+        return None
+    kv = _gguf_kv_bytes(profile, target) if target.gguf is not None else 0
+    needed = target.weights_bytes + (draft.weights_bytes or 0) + kv
+    parts = f"weights {target.weights_bytes / GIB:.2f}, draft {(draft.weights_bytes or 0) / GIB:.2f}"
+    parts += f", KV {kv / GIB:.2f}" if kv else ""
+    free = "" if memory.available_bytes is None else f", {memory.available_bytes / GIB:.1f} free"
+    text = f"{needed / GIB:.2f} GiB are needed (GiB: {parts}); the host has {memory.total_bytes / GIB:.1f}{free}"
+    if needed > memory.total_bytes:
+        return Finding("memory", "stop", text, "a smaller model or context", "estimate")
+    if memory.available_bytes is not None and needed > memory.available_bytes:
+        return Finding("memory", "warning", text, "a smaller model or context", "estimate")
+    return Finding("memory", "ok", text, name="estimate")
+
+
+def _gguf_kv_bytes(profile: Profile, target: Model) -> int:
+    """Of the context asked for (capped at the model's), two bytes a value unless a cache type says another."""
+    head = target.gguf
+    if head is None:
+        return 0
+    layers, width, heads = (head.number(key) for key in ("block_count", "embedding_length", "attention.head_count"))
+    groups = head.number("attention.head_count_kv") or heads
+    longest = head.number("context_length")
+    context = min(context_asked(profile) or longest or 0, longest or 0) or (context_asked(profile) or 0)
+    if not layers or not width or not heads or not groups:
+        return 0
+    size = head.number("attention.key_length") or width // heads
+    widths = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.0625}
+    settings = settings_of(profile)
+    each = sum(widths.get(str(settings.get(key, "f16")), 2.0) for key in ("cache_type_k", "cache_type_v"))
+    shape = KvShape(layers * groups * size * each, layers, "")
+    return int(shape.bytes_per_token * context)
+
+
+def ports_beside(profile: Profile, port: int | None) -> Mapping[int, str]:
+    """Ports besides the server's own that a start takes on this host, by what names them.
+
+    SGLang: `--nccl-port`, `--dist-init-addr` of this host; data-parallel attention takes seven from there, or from
+    port + 233 (0.4.6 to 0.5.23 server_args.py). vLLM: `--data-parallel-rpc-port`, `--master-port`.
+    """
+    settings = settings_of(profile)
+    found: dict[int, str] = {}
+    for key in ("nccl_port", "data_parallel_rpc_port", "master_port"):
+        if number := _whole(settings.get(key)):
+            found[number] = f"--{key.replace('_', '-')}"
+    address = settings.get("dist_init_addr") or settings.get("nccl_init_addr")
+    base: int | None = None
+    if isinstance(address, str) and not _whole(settings.get("node_rank")):
+        number_text = address.rpartition(":")[2]
+        if number_text.isdigit() and 0 < int(number_text) < 65536:
+            base = int(number_text)
+            found[base] = "--dist-init-addr"
+    if profile.engine == "sglang" and settings.get("enable_dp_attention"):
+        base = base if base is not None else (port + 233 if port is not None else None)
+        if base is not None:
+            found |= {number: "data-parallel attention" for number in range(base, base + 7) if number not in found}
+    return {number: name for number, name in found.items() if 0 < number < 65536 and number != port}
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
