@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import events
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -23,6 +25,7 @@ from specconsole.ui.notices import Notices
 from specconsole.ui.screens.console import ConsoleScreen
 from specconsole.ui.terminal import POP_TITLE, PUSH_TITLE, clipboard_sequence, on_end_signals, title_sequence
 from specconsole.ui.theme_files import DEFAULT_THEME, VARIABLE_DEFAULTS
+from specconsole.ui.typed_ahead import Lap, TypedAhead
 from specconsole.ui.window_state import WindowState
 
 if TYPE_CHECKING:
@@ -93,6 +96,8 @@ class ConsoleApp(App[None]):
         self._last_second = -1
         self._titled = ""
         self._asked: set[str] = set()
+        self._ahead = TypedAhead(self._has_focus, self._give_key, time.monotonic)
+        self._faults: set[str] = set()
 
     # Themes
 
@@ -156,6 +161,13 @@ class ConsoleApp(App[None]):
     def tick(self) -> None:
         """Samples the board; repaints what differs. Cheap when nothing changed."""
         self._ticks += 1
+        self._ahead.look()
+        try:
+            self._take_in()
+        except Exception as error:  # noqa: BLE001  # whatever one view holds, the others and the keys go on
+            self.fault("what is shown", error)
+
+    def _take_in(self) -> None:
         board, screen = self.desk.board, self.screen_of_all
         second = int(self.desk.wall_s())
         if board.version != self._board_version:
@@ -231,6 +243,36 @@ class ConsoleApp(App[None]):
     def _write_terminal(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Lets keys in one by one. Leaving is never held up."""
+        if not isinstance(event, events.Key) or event.is_forwarded or event.key == "ctrl+q":
+            await super().on_event(event)
+        elif not self._ahead.holds(event):
+            await self._let_in(event)
+
+    async def _let_in(self, key: events.Key) -> None:
+        await super().on_event(key)
+        self._ahead.went_in()
+
+    def _has_focus(self) -> MessagePump:
+        return (self.focused or self.screen) if self._screen_stack else self
+
+    def _give_key(self, key: events.Key) -> None:
+        self.call_next(self._let_in, key)
+
+    @on(Lap)
+    def _lap(self, lap: Lap) -> None:
+        self._ahead.came_back(lap.number)
+
+    def fault(self, where: str, error: Exception) -> None:
+        """Says a fault of ours once; the window goes on."""
+        text = f"{type(error).__name__}: {error}"
+        if (key := f"{where} {text}") not in self._faults:
+            self._faults.add(key)
+            self.log.error(key, exc_info=True)
+            self.say(f"{text}\nthe window goes on; please report this", title=f"a fault in {where}",
+                     severity="error", timeout=20)  # fmt: skip
 
     def on_key(self, event: events.Key) -> None:
         """Keys typed ahead. Textual gives a key to what had the focus when it came; a field that got the focus since

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -390,3 +391,59 @@ async def test_what_is_typed_right_behind_the_slash_is_searched() -> None:
         await until(lambda: line._input is not None and line._input.value == "DeK")
         await pilot.pause()
         assert app.screen is app.screen_of_all
+
+
+def burst(app: ConsoleApp, *keys: str) -> None:
+    """All at once, as a paste or a slow link gives them."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+async def test_of_a_burst_each_key_finds_what_the_one_before_opened() -> None:
+    app = make_app()
+    commands = commands_of(app)
+    async with app.run_test(size=(120, 40)):
+        choose(app, "L2")
+        burst(app, "K", "y")
+        await until(lambda: commands.calls == [("stop", "L2")])
+        burst(app, "H", *"gpu-x", "enter")
+        await until(lambda: commands.calls[-1] == ("add_host", "gpu-x"))
+        burst(app, "l", "down", "enter", "enter", *"tp=4", "enter")
+        await until(lambda: commands.calls[-1] == ("launch", LaunchOrder("eagle3-topk1", "gpu-b", {"tp": 4})))
+
+
+async def test_a_slow_host_holds_no_key_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app()
+    answer = asyncio.Event()
+
+    async def slow(self: FakeCommands, launch_id: str) -> StopPlan:
+        await answer.wait()
+        return StopPlan(launch_id, "ada@desk", True, (), 0, 0)
+
+    monkeypatch.setattr(FakeCommands, "stop_plan", slow)
+    async with app.run_test(size=(120, 40)) as pilot:
+        choose(app, "L2")
+        await pilot.press("K", "2", "j")
+        await until(lambda: app.desk.launch_id == "L3")
+        assert app.screen is app.screen_of_all
+        answer.set()
+        await until(lambda: app.screen is not app.screen_of_all)
+
+
+async def test_a_fault_is_said_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app()
+
+    def broken(*_: object) -> list[object]:
+        raise ZeroDivisionError("of ours")
+
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        monkeypatch.setattr(app.screen_of_all.phase, "build", broken)
+        monkeypatch.setattr(app.screen_of_all.log_pane.view, "_line", broken)
+        monkeypatch.setattr(FakeCommands, "profiles", broken)
+        app.screen_of_all.refresh_facts()
+        app.screen_of_all.log_pane.view.refresh()
+        await pilot.press("l", "2", "j")
+        await until(lambda: len(toasts(app)) == 3)
+        assert all("ZeroDivisionError: of ours" in toast for toast in toasts(app))
+        assert "ZeroDivisionError" in app.export_screenshot()
+        assert app.desk.launch_id == "L2"

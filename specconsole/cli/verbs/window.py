@@ -107,7 +107,7 @@ def run_window(
     _check_terminal()
     settings = Settings()
 
-    async def live() -> list[str]:
+    async def live() -> tuple[list[str], int]:
         from specconsole.services.board import Board
         from specconsole.services.looking_only import LookingOnly
 
@@ -126,13 +126,13 @@ def run_window(
                 left.set()
                 if not app.painted.is_set():
                     serving.cancel()
-        return app.late_errands
+        return app.late_errands, app.return_code or 0
 
-    late_ones = asyncio.run(live())
+    late_ones, status = asyncio.run(live())
     settings.save(settings.state)
     for late in late_ones:
         print(f"specconsole: {late}: still under way when the window closed", file=sys.stderr)
-    return 0
+    return status
 
 
 async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *, read_only: bool) -> None:

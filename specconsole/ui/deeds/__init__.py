@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specconsole.ui.screens.console import ConsoleScreen
 
-Deed = Callable[["ConsoleScreen"], Awaitable[None]]
+Deed = Callable[["ConsoleScreen"], Coroutine[Any, Any, None]]
 
 
 @cache

@@ -160,6 +160,15 @@ class LogView(Widget, can_focus=True):
         return self._styles
 
     def render_line(self, y: int) -> Strip:
+        try:
+            return self._line(y)
+        except Exception as error:  # noqa: BLE001  # one line that can't be drawn ends no window
+            report = getattr(self.app, "fault", None)
+            if report is not None:
+                report("the log", error)
+            return Strip.blank(self.size.width, self.rich_style)
+
+    def _line(self, y: int) -> Strip:
         width = self.size.width
         styles = self._styled()
         session = self.session

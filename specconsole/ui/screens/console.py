@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -13,6 +14,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
+from specconsole.errors import SpecconsoleError
 from specconsole.ui import availability
 from specconsole.ui.deeds import find_deed
 from specconsole.ui.formatters import styled
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 SMALL_BELOW = (110, 30)
 """Columns and rows under which the panes become tabs."""
+DEED_PATIENCE_S = 0.1
+"""How long a key waits for its own effect before the next one is let in."""
 SCOPES: dict[str, str] = {"log": "log", "hosts": "hosts", "launches": "launches", "results": "results"}
 
 
@@ -58,6 +62,7 @@ class ConsoleScreen(Screen[None]):
         self.errands_line = ErrandsLine()
         self.pane = "log"
         self.small = False
+        self._deeds: set[asyncio.Task[None]] = set()
         self._bind()
 
     @property
@@ -183,13 +188,30 @@ class ConsoleScreen(Screen[None]):
         if why:
             self.console_app.say(why, title=f"{action.shown_key} {action.label}", severity="warning")
             return
-        await find_deed(action_id)(self)
+        deed = asyncio.get_running_loop().create_task(find_deed(action_id)(self), name=action_id)
+        self._deeds.add(deed)
+        deed.add_done_callback(self._deed_ended)
+        # Most are done at once. One that asks a slow host goes on beside the window, which stays alive meanwhile.
+        await asyncio.wait((deed,), timeout=DEED_PATIENCE_S)
         if action.scope == "log" or action_id == "follow":
             # Moving in the log changes nothing else: the key is painted sooner.
             self.refresh_log()
             self.footer.update()
         else:
             self.refresh_facts()
+
+    def _deed_ended(self, deed: asyncio.Task[None]) -> None:
+        self._deeds.discard(deed)
+        error = None if deed.cancelled() else deed.exception()
+        if isinstance(error, SpecconsoleError):
+            text = f"{error.what}\ntry: {error.try_}" if error.try_ else error.what
+            self.console_app.say(text, title=error.where or deed.get_name(), severity="error", timeout=12)
+        elif isinstance(error, Exception):
+            self.console_app.fault(deed.get_name(), error)
+
+    def on_unmount(self) -> None:
+        for deed in self._deeds:
+            deed.cancel()
 
     @on(ActionAsked)
     async def _asked(self, message: ActionAsked) -> None:

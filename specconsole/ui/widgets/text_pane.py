@@ -14,6 +14,8 @@ from textual.strip import Strip
 from textual.visual import Visual
 from textual.widget import Widget
 
+from specconsole.ui.formatters import fit, styled
+
 
 class TextPane(Widget):
     """Subclasses say their lines in `build`; `update` is called when the facts may have changed."""
@@ -41,7 +43,7 @@ class TextPane(Widget):
         width = self.size.width
         if not width:
             return
-        lines = list(self.build(width, self.size.height))
+        lines = self._built(width)
         before, self._lines = self._lines, lines
         if len(lines) != len(before):
             self.refresh()
@@ -50,6 +52,15 @@ class TextPane(Widget):
         changed = [y for y, (new, old) in pairs if new is not old and not new.is_same(old)]
         if changed:
             self.refresh(*(Region(0, y, width, 1) for y in changed if y < self.size.height))
+
+    def _built(self, width: int) -> list[Content]:
+        try:
+            return list(self.build(width, self.size.height))
+        except Exception as error:  # noqa: BLE001  # a fault in one pane is said in it, and ends no window
+            report = getattr(self.app, "fault", None)
+            if report is not None:
+                report(f"the pane {self.id}", error)
+            return [fit(styled(f"{type(error).__name__}: {error}", "$error"), width)]
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
