@@ -280,12 +280,14 @@ def table(runs: list[dict[str, Any]]) -> str:
 
 
 def steady_gap(told: list[Any], seen: list[Any]) -> float | None:
-    """Largest difference of the console's memory figure to nvidia-smi's where nvidia-smi's did not move for 6 s."""
+    """Largest difference of the console's memory figure to nvidia-smi's, in MiB, at moments around which nvidia-smi's
+    had stood still for 5 s; None without any. Both are lists of (seconds since launch, MiB, utilisation)."""
     gaps = []
-    for at, used, _ in told:
-        near = [other for when, other, _ in seen if at - 6 <= when <= at]
-        if len(near) > 5 and max(near) - min(near) < 1:
-            gaps.append(abs(used - near[-1]))
+    for at, used, _ in seen:
+        near = [other for when, other, _ in seen if at - 4 <= when <= at + 1]
+        shown = [other for when, other, _ in told if when <= at]
+        if told and at <= told[-1][0] and shown and len(near) > 4 and max(near) - min(near) < 1:
+            gaps.append(abs(shown[-1] - used))
     return max(gaps) if gaps else None
 
 
