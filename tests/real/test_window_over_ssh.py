@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from specconsole.demo.models import ModelFiles
+from tests.support.leaks import RUN_VARIABLE
 from tests.support.sshd_lab import SshdLab
 from tests.support.tmux import Tmux
 from tests.support.waiting import free_port, wait_until
@@ -53,11 +54,13 @@ def health(port: int) -> int | None:
 
 
 def launch_processes() -> list[int]:
-    """Processes whose environment says that they belong to a launch."""
+    """Processes of this test run whose environment says that they belong to a launch."""
     found = []
+    run = f"{RUN_VARIABLE}={os.environ[RUN_VARIABLE]}".encode()
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and b"SPECCONSOLE_LAUNCH=" in (entry / "environ").read_bytes():
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            if run in variables and any(v.startswith(b"SPECCONSOLE_LAUNCH=") for v in variables):
                 found.append(int(entry.name))
         except OSError:
             continue

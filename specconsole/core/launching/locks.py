@@ -1,8 +1,9 @@
-"""Locks on a host: an atomic `mkdir` with owner and age, as text of sh scripts.
+"""Locks on a host, with owner and age, as text of sh scripts.
 
-A lock says until when (by the host's own uptime and boot id) it is meant; its holder renews it. An expired one, or one
-of an earlier boot, is broken by whoever comes next, one at a time: the breaker holds a second `mkdir` for those
-milliseconds and looks again before it removes.
+The lock is the file `holder`, made by `ln` from a file that is already whole: link(2) fails when the name exists, so
+there is one winner, and nobody ever sees a lock without its owner. A lock says until when (by the host's own uptime
+and boot id) it is meant; its holder renews it. An expired one, or one of an earlier boot, is broken by whoever comes
+next. All that removes or replaces a holder happens under a `mkdir` of a few milliseconds, and looks again there.
 """
 
 from __future__ import annotations
@@ -17,8 +18,18 @@ locks={STATE_FOLDER}/locks/$(machine); umask 077; lock=$locks/$1
 uptime=$(cut -d. -f1 /proc/uptime); here=$(boot)
 record() {{ printf '%s\\n%s\\n%s\\n%s\\n%s\\n' "$1" "$here" "$2" "$3" "$4"; }}
 holder() {{
-  token=; boot_=; until_=0; since=0; owner=
+  token=; boot_=; until_=0; since=0; owner=; there=
+  [ -r "$lock/holder" ] && there=1
   {{ read -r token; read -r boot_; read -r until_; read -r since; IFS= read -r owner; }} 2>/dev/null <"$lock/holder"
+}}
+# A breaker that was killed in the middle left `break` behind; it is old then.
+alone() {{ find "$lock/break" -prune -mmin +1 -exec rmdir {{}} + 2>/dev/null; mkdir "$lock/break" 2>/dev/null; }}
+waited() {{
+  i=0
+  until alone; do
+    [ -d "$lock" ] && [ $i -lt 50 ] || return 1
+    i=$((i+1)); sleep 0.1 2>/dev/null || sleep 1
+  done
 }}
 """
 
@@ -26,24 +37,24 @@ holder() {{
 TAKE = f"""\
 {{
 {_COMMON}
-why=$(mkdir -p "$locks" 2>&1) || {{ printf 'error=%s\\n' "$why"; exit 0; }}
-take() {{ mkdir "$lock" 2>/dev/null && record "$1" "$((uptime+$3))" "$uptime" "$2" >"$lock/holder"; }}
-if take "$2" "$3" "$4"; then printf 'taken\\n'; exit 0; fi
-# A breaker that was killed in the middle left `.break` behind; it is old then.
-find "$lock.break" -prune -mmin +1 -exec rmdir {{}} + 2>/dev/null
+why=$(mkdir -p "$lock" 2>&1) || {{ printf 'error=%s\n' "$why"; exit 0; }}
+take() {{
+  mkdir -p "$lock" && record "$1" "$((uptime+$3))" "$uptime" "$2" >"$lock/new.$1" || return 1
+  ln "$lock/new.$1" "$lock/holder" 2>/dev/null; got=$?; rm -f "$lock/new.$1"; return $got
+}}
+if take "$2" "$3" "$4"; then printf 'taken\n'; exit 0; fi
+dead() {{ [ -z "$owner" ] || [ "$boot_" != "$here" ] || [ "$until_" -lt "$uptime" ]; }} 2>/dev/null
 holder
-# No holder yet: its maker is between mkdir and write, or died there; a young one gets its moment.
-if [ -z "$owner" ]; then sleep 1; holder; fi
-if [ -z "$owner" ] || [ "$boot_" != "$here" ] || [ "$until_" -lt "$uptime" ] 2>/dev/null; then
+if [ -z "$there" ] || dead; then
   old=$token
-  if mkdir "$lock.break" 2>/dev/null; then
-    holder; [ "$token" = "$old" ] && rm -rf "$lock"
-    rmdir "$lock.break"
-    if take "$2" "$3" "$4"; then printf 'taken\\n'; exit 0; fi
-    holder
+  if alone; then
+    holder; [ -n "$there" ] && [ "$token" = "$old" ] && dead && rm -f "$lock/holder"
+    take "$2" "$3" "$4"; got=$?; rmdir "$lock/break"
+    if [ $got = 0 ]; then printf 'taken\n'; exit 0; fi
   fi
+  holder
 fi
-printf 'held\\n%s\\n%s\\n' "$((uptime-since))" "$owner"
+printf 'held\n%s\n%s\n' "$((uptime-since))" "$owner"
 }}
 """
 
@@ -51,10 +62,13 @@ printf 'held\\n%s\\n%s\\n' "$((uptime-since))" "$owner"
 RENEW = f"""\
 {{
 {_COMMON}
+waited || {{ printf 'lost\n'; exit 0; }}
 holder
-[ "$token" = "$2" ] || {{ printf 'lost\\n'; exit 0; }}
-record "$2" "$((uptime+$3))" "$since" "$owner" >"$lock/holder.tmp" || exit 0
-mv "$lock/holder.tmp" "$lock/holder" && printf 'renewed\\n'
+if [ "$token" != "$2" ]; then printf 'lost\n'
+elif record "$2" "$((uptime+$3))" "$since" "$owner" >"$lock/holder.tmp" && mv "$lock/holder.tmp" "$lock/holder"; then
+  printf 'renewed\n'
+fi
+rmdir "$lock/break"
 }}
 """
 
@@ -62,8 +76,11 @@ mv "$lock/holder.tmp" "$lock/holder" && printf 'renewed\\n'
 RELEASE = f"""\
 {{
 {_COMMON}
+waited || {{ printf 'not-ours\n'; exit 0; }}
 holder
-if [ "$token" = "$2" ]; then rm -rf "$lock"; printf 'released\\n'; else printf 'not-ours\\n'; fi
+if [ "$token" = "$2" ]; then rm -f "$lock/holder"; printf 'released\n'; else printf 'not-ours\n'; fi
+rmdir "$lock/break"; rmdir "$lock" 2>/dev/null
+exit 0
 }}
 """
 

@@ -242,11 +242,12 @@ def test_hostile_lines_cost_linear_time(unit: str) -> None:
     def cost_s(size: int) -> float:
         text = (unit * (size // len(unit) + 1))[:size] + "%| it/s]"
         best = float("inf")
-        for _ in range(3):
-            begun = time.perf_counter()
+        # Time of this thread alone: the machine may be busy with other tests.
+        for _ in range(5):
+            begun = time.thread_time()
             find_bars(text)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.thread_time() - begun)
         return best
 
-    small, large = cost_s(10_000), cost_s(40_000)
-    assert large < 12 * small + 0.05  # 4 times the text; quadratic would be 16 times
+    small, large = cost_s(10_000), cost_s(80_000)
+    assert large < 30 * small + 0.05  # 8 times the text; quadratic would be 64 times
