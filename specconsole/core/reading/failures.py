@@ -258,13 +258,13 @@ class Failures:
 
     # ------------------------------------------------------------------ life
 
-    def life(self, line_no: int) -> None:
-        """After a line that shows progress: the server went on, unless it was another rank's."""
+    def life(self, line_no: int, phase: Phase) -> None:
+        """After a line that shows progress, by now in `phase`: the server went on, unless it was another rank's."""
         if self.http_bind_failed:
             return
         kept: list[Candidate] = []
         for known in self.candidates:
-            if known.line_no < line_no and not known.taken_back_no and self._outlived(known):
+            if known.line_no < line_no and not known.taken_back_no and self._outlived(known, phase):
                 known.taken_back_no = line_no
                 if len(self.logged) < MAX_CANDIDATES:
                     self.logged.append((known.line_no, known.line))
@@ -276,11 +276,14 @@ class Failures:
         if self.life_moved:
             self.compiler_no, self.compiler_line = 0, ""
 
-    def _outlived(self, known: Candidate) -> bool:
+    def _outlived(self, known: Candidate, phase: Phase) -> bool:
         if self.life_served:
             return not self.messenger_no
         if known.fatal and known.in_trace:
             return False
+        if not known.fatal and known.in_phase == "starting" and phase not in ("starting", "distributed"):
+            # What one process complained of before the weights kept no other from loading them.
+            return self.life_moved and not self.messenger_no
         return self.life_moved and known.rank == self.life_rank and not self.messenger_no
 
     # ------------------------------------------------------------------ verdict

@@ -110,6 +110,8 @@ class Trace:
             self.outermost = function or "?"
             if path.endswith(("/runpy.py", "<frozen runpy>")):
                 self.outermost = "<module>"
+            elif path.endswith("/__init__.py"):
+                self.outermost = "?"  # a package is never the program: something caught and printed it
         place = f"{path.rsplit('site-packages/', 1)[-1]} {function}"
         self.draft = self.draft or bool(_DRAFT.search(place))
         self.arguments = self.arguments or bool(_ARGUMENTS.search(place))

@@ -15,6 +15,8 @@ from specconsole.core.reading.wrappers import Shapes, Unwrapped, unwrap
 # Tags whose process does a rank's work: vLLM's workers and engine cores, Ray workers. Front ends and actors that
 # only hold a server (`APIServer`, `SGLangEngine`, `vLLMHttpServer`) are no ranks.
 _RANK_TAG = re.compile(r"(?:Vllm|RayW|W)orker|EngineCore|_(?:TP|DP|PP|EP)\d|^(?:rank|task|GPU) |(?:TP|DP|PP|EP)\d")
+# uvicorn's lines are anybody's, except behind the tag of vLLM's front end: `(APIServer pid=1) INFO:     Shutting down`
+_VLLM_FRONT = ("APIServer", "ApiServer")
 _MAYBE_BAR = tuple(literal.decode("utf-8", "replace") for literal in bars.LITERALS)
 
 
@@ -47,8 +49,10 @@ def _lines(
         return
     rank = piece.rank if piece.rank is not None and (piece.form == "sglang" or _RANK_TAG.search(piece.rank)) else None
 
+    form = "vllm" if piece.form == "uvicorn" and piece.rank and piece.rank.startswith(_VLLM_FRONT) else piece.form
+
     def line(text: str, complete: bool = complete) -> Line:
-        return Line(text, no, piece.whole, piece.form, piece.level, rank, piece.source, stamp_s, at_s, complete)
+        return Line(text, no, piece.whole, form, piece.level, rank, piece.source, stamp_s, at_s, complete)
 
     text = piece.text
     if "%" not in text and not any(mark in text for mark in _MAYBE_BAR):

@@ -166,6 +166,8 @@ class Phases:
         rank.line_no, rank.at_s = line.no, line.at_s if line.at_s is not None else rank.at_s
         part = event.part
         if event.ordinal:
+            if not rank.loads and any(key.startswith(("weights/left", "kv-cache/", "graph-")) for key in rank.entered):
+                rank.loads = 1  # a log cut at its left: the target's begin is not in it
             rank.loads += 1
             part = "target" if rank.loads == 1 else "draft"
         elif part is None and event.phase == "graph-capture":
@@ -194,6 +196,8 @@ class Phases:
 
     def _leave(self, line: Line, event: Leave, now_s: float | None) -> None:
         rank = self.ranks.get(line.rank or "")
+        if rank is None and len(self.ranks) < MAX_RANKS:
+            rank = self.ranks[line.rank or ""] = RankState()
         here = self.now
         part = event.part
         if part is None and rank is not None and rank.phase == event.phase:
@@ -210,6 +214,8 @@ class Phases:
                 if stay.phase == event.phase and (part is None or stay.part == part):
                     stay.claims_s.setdefault(line.rank or "", event.seconds)
                     break
+        if rank is not None:
+            rank.entered.setdefault(f"{event.phase}/left", 1)
         self.moved(line)
 
     def _bar(self, line: Line, event: BarSeen, now_s: float | None) -> None:

@@ -82,6 +82,8 @@ class Pipeline:
         """Whether other engines' lines need no look any more."""
         if self.forced:
             return True
+        if self.failures.messenger_no or self.phases.phase == "stopped":
+            return False  # it is over: what comes next in the file may be another server's start
         ranked = sorted(self.scores.values(), reverse=True)
         return bool(ranked) and ranked[0] >= SURE and (len(ranked) < 2 or ranked[0] >= 2 * ranked[1])
 
@@ -145,7 +147,7 @@ class Pipeline:
         for event in events:
             self._see(line, event, now_s)
         if not trouble and any(isinstance(event, PROGRESS_EVENTS) for event in events):
-            self.failures.life(line.no)
+            self.failures.life(line.no, self.phases.phase)
 
     def failures_open(self) -> bool:
         """Whether something is undecided that any line may decide."""

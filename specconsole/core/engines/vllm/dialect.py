@@ -230,6 +230,6 @@ DIALECT = TableDialect(
         "VllmWorker",
         "RayWorkerVllm",
     ),
-    tags=("Worker_", "EngineCore", "VllmWorker", "RayWorkerVllm"),
+    tags=("Worker_", "EngineCore", "VllmWorker", "RayWorkerVllm", "APIServer", "ApiServer", "DPCoordinator"),
     hints=("VLLM_", "vllm", "vLLM", "Loading weights took", "torch.compile t", "KV cache size:"),
 )
