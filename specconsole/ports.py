@@ -305,8 +305,7 @@ class ServerApi(Protocol):
     def health_path(self, version: str | None) -> str:
         """The endpoint that tells least expensively whether it answers."""
 
-    @property
-    def probe_costs(self) -> bool:
+    def probe_costs(self, version: str | None, env: Mapping[str, str]) -> bool:
         """True where asking for health makes the server work (SGLang generates a token)."""
 
     async def complete(self, http: HttpClient, host: str, port: int, prompt: str, *, timeout_s: float) -> int:

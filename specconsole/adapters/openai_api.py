@@ -16,7 +16,9 @@ class OpenaiApi:
     engine = "other"
     account_words: tuple[str, ...] = ()
     shallow_health = False
-    probe_costs = False
+
+    def probe_costs(self, version: str | None, env: Mapping[str, str]) -> bool:
+        return False
 
     def health_path(self, version: str | None) -> str:
         return "/health"

@@ -18,7 +18,9 @@ class SglangApi:
     engine = "sglang"
     account_words = effective.VOCABULARY.log_words
     shallow_health = False
-    probe_costs = True
+
+    def probe_costs(self, version: str | None, env: Mapping[str, str]) -> bool:
+        return quirks.health_generates(version, env.get("SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION"))
 
     def health_path(self, version: str | None) -> str:
         return quirks.health_path(version)

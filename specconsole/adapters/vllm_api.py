@@ -18,7 +18,9 @@ class VllmApi:
     engine = "vllm"
     account_words = effective.VOCABULARY.log_words
     shallow_health = True
-    probe_costs = False
+
+    def probe_costs(self, version: str | None, env: Mapping[str, str]) -> bool:
+        return False
 
     def health_path(self, version: str | None) -> str:
         return "/health"

@@ -81,7 +81,8 @@ class AnswerWatch:
                     continue
                 await self._tell(self._fact(asked))
                 self.asked_once.set()
-                pause_s = interval_s(now.phase, asked.health, proven=self.proven, costs=self._answers.costs)
+                costs = self._answers.costs(now.record, now.version)
+                pause_s = interval_s(now.phase, asked.health, proven=self.proven, costs=costs)
                 await self._clock.sleep(_RETRY_S if self._failed else pause_s)
         finally:
             await asyncio.shield(self.hush())

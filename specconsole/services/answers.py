@@ -45,10 +45,10 @@ class Answers:
         self._http = http
         self._api = api
 
-    @property
-    def costs(self) -> bool:
+    def costs(self, record: LaunchRecord, version: str | None) -> bool:
         """Whether asking makes the server work."""
-        return self._api.probe_costs
+        spec = record.spec
+        return self._api.probe_costs(version, spec.env if spec is not None else {})
 
     async def ask(self, record: LaunchRecord, *, version: str | None, prove: Prove) -> Asked:
         """One question. `prove`: what follows when health is 200: the port's owner, and a request as well."""
@@ -57,7 +57,7 @@ class Answers:
             return Asked("not-asked", "its port is not known")
         host = spec.reach_address
         path = spec.health_path or self._api.health_path(version)
-        limit = timeout_s(costs=self.costs, configured_s=spec.health_timeout_s)
+        limit = timeout_s(costs=self.costs(record, version), configured_s=spec.health_timeout_s)
         try:
             answer = await self._http.get(host, spec.port, path, timeout_s=limit)
         except (SpecconsoleError, TimeoutError) as error:

@@ -44,8 +44,8 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "term-of-the-group-reads-as-a-crash",
-        "TERM to all of its processes ends the scheduler first: `Subprocess scheduler_0 crashed with exit code -15`, five "
-        "seconds of diagnostics, KILL of its own tree; nothing hangs that way, in the warm-up neither",
+        "TERM to all of its processes ends the scheduler first: `Subprocess scheduler_0 crashed with exit code -15`, "
+        "five seconds of diagnostics, KILL of its own tree; nothing hangs that way, in the warm-up neither",
         "srt/utils/watchdog.py; seen: 0.5.17 on an H200",
         since("0.5.10"),
     ),
