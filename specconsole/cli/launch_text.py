@@ -57,7 +57,8 @@ def state_text(view: LaunchView) -> str:
     """One line about how it stands."""
     text: str = view.state
     if view.state in ("starting", "loading", "stalled"):
-        text += f": {phase_text(view.reading)}"
+        phase = phase_text(view.reading)
+        text += f": {phase}" if phase not in ("", view.state) else ""
         if view.reading is not None and view.reading.ready_eta_s is not None:
             text += f", answers in {eta_text(view.reading.ready_eta_s)}"
     elif view.state == "answers" and view.answered_after_s is not None:
@@ -82,6 +83,9 @@ def failure_text(view: LaunchView) -> str:
     failure = view.reading.failure if view.reading is not None else None
     if failure is None or (failure.line is None and view.health_detail):
         return view.health_detail or describe_exit(view.exit_status)
+    if failure.failure_class == "killed" and failure.line is None and (view.exit_status or 0) <= 128:
+        # The class for "gone with no cause stated" is no word for a server that ended by itself.
+        return f"{describe_exit(view.exit_status)}, and the log states no cause"
     where = f" (log line {failure.line_no})" if failure.line_no is not None else ""
     return f"{failure.failure_class}: {failure.line or describe_exit(view.exit_status)}{where}"
 
