@@ -238,6 +238,7 @@ class BenchWatch:
             points=tuple(self._measured[index] for index in sorted(self._measured)),
             ended=ended,
             note=self.shape.note,
+            until_ci_ratio=self.shape.until_ci_ratio,
         )
 
     def _publish(self) -> None:

@@ -85,6 +85,7 @@ async def _bench(args: argparse.Namespace) -> int:
 def order_of(args: argparse.Namespace) -> BenchOrder:
     """What was asked for. Raises BadInputError."""
     from specconsole.core.measuring.run_plan import BenchOrder
+    from specconsole.core.measuring.statistics import FIRST_LOOK
 
     levels: tuple[int, ...] = ()
     if args.concurrency:
@@ -102,8 +103,8 @@ def order_of(args: argparse.Namespace) -> BenchOrder:
             ratio = 0.0
         if not 0.0 < ratio <= 0.5:
             raise BadInputError(f"--until-ci can't be {args.until_ci}", try_="--until-ci 3%")
-        if args.repeats < 3:
-            raise BadInputError("--until-ci wants at least 3 repeats to look at", try_="--repeats 10")
+        if args.repeats <= FIRST_LOOK:
+            raise BadInputError(f"--until-ci looks from the {FIRST_LOOK}th repeat on", try_="--repeats 20")
     return BenchOrder(args.workload, levels, args.repeats, ratio, args.api, args.note, args.keep_text)
 
 

@@ -10,7 +10,7 @@ from specconsole.core.measuring.assemble import RunShape
 from specconsole.core.measuring.point import Limits
 from specconsole.core.measuring.result import Conditions, MeasuredPoint
 from specconsole.core.measuring.run_plan import PlannedPoint
-from specconsole.core.measuring.statistics import narrow_enough
+from specconsole.core.measuring.statistics import FIRST_LOOK, narrow_enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,6 @@ def no_longer_needed(
     for load in dict.fromkeys((point.concurrency, point.rate_per_s) for point in planned):
         indices = [n for n, point in enumerate(planned) if (point.concurrency, point.rate_per_s) == load]
         values = [v for n in indices if n in measured and (v := measured[n].metrics.output_tok_s) is not None]
-        if narrow_enough(values, target_ratio):
+        if narrow_enough(values, target_ratio, least=FIRST_LOOK):
             found += [n for n in indices if n not in measured]
     return tuple(sorted(found))

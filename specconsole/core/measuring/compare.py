@@ -11,7 +11,14 @@ from specconsole.core.measuring.fairness import Difference, comparable, differen
 from specconsole.core.measuring.marks import is_excluded
 from specconsole.core.measuring.metrics import Metric
 from specconsole.core.measuring.result import MeasuredPoint, Result
-from specconsole.core.measuring.statistics import Interval, RatioInterval, interval_of, ratio_of
+from specconsole.core.measuring.statistics import (
+    CONFIDENCE,
+    STOPPED_CONFIDENCE,
+    Interval,
+    RatioInterval,
+    interval_of,
+    ratio_of,
+)
 
 Tendency = Literal["better", "worse", "noise", "unknown"]
 """Against the baseline: `noise` when the interval holds 1, `unknown` without repeats on both sides."""
@@ -94,19 +101,24 @@ def _cell(result: Result, baseline: Result | None, metric: Metric, load: float) 
     values = [v for point in points if (v := metric.value(point)) is not None]
     launches = len({point.launch_id for point in points})
     marks = tuple(dict.fromkeys(mark for point in points for mark in point.all_marks))
-    value = interval_of(values, launches=launches) if values else None
+    value = interval_of(values, launches=launches, confidence=_confidence(result)) if values else None
     if baseline is None or not values:
         return Cell(load, value, None, "unknown", None, None, marks)
     plain = baseline.at(load)
     plain_values = [v for point in plain if (v := metric.value(point)) is not None]
     ratio = None
     if plain_values and min(*values, *plain_values, 1.0) > 0:
-        ratio = ratio_of(plain_values, values)
+        ratio = ratio_of(plain_values, values, confidence=_confidence(result, baseline))
     usable = bool(plain) and not is_excluded(marks) and not any(is_excluded(p.all_marks) for p in plain)
     verdict = None
     if usable:
         verdict = judge(pooled_cost(points), _plain(pooled_cost(plain)), num_steps=result.conditions.num_steps)
     return Cell(load, value, ratio, _tendency(ratio, metric), verdict, _end_to_end(points, plain), marks)
+
+
+def _confidence(*results: Result) -> float:
+    """Stricter where a run could stop at a lucky moment."""
+    return STOPPED_CONFIDENCE if any(r.until_ci_ratio is not None for r in results) else CONFIDENCE
 
 
 def _plain(cost: DecodeCost) -> DecodeCost:
@@ -140,7 +152,7 @@ def _speed_ups(result: Result, baseline: Result, loads: Sequence[float]) -> list
         speeds = [[1.0 / t for p in side if (t := p.metrics.cost(None).tpot_s)] for side in (theirs, ours)]
         if not speeds[0] or not speeds[1]:
             continue
-        ratio = ratio_of(speeds[0], speeds[1])
+        ratio = ratio_of(speeds[0], speeds[1], confidence=_confidence(result, baseline))
         running = [p.metrics.running_mean for p in ours if p.metrics.running_mean is not None]
         achieved = sum(running) / len(running) if running else load
         found.append(SpeedUp(achieved / result.conditions.dp_size, ratio.ratio, ratio.low, ratio.high))

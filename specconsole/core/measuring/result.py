@@ -109,6 +109,8 @@ class Result:
     ended: str = "done"
     """`done`, `cancelled`, `deadline`, `server-died`, `unfinished`."""
     note: str = ""
+    until_ci_ratio: float | None = None
+    """Repeats went on until throughput was known to this share of its mean; None: as many as were asked for."""
     imported_from: str = ""
     """Not "": made by another client (`sglang.bench_serving`, `vllm bench serve`, ...), and shown as such."""
 

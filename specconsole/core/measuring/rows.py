@@ -50,7 +50,13 @@ def _merged(group: Sequence[Result]) -> Result:
             seen[point.load] = number + 1
             points.append(replace(point, repeat=number))
     notes = dict.fromkeys(r.note for r in ordered if r.note)
-    return replace(newest, points=tuple(points), started_at_s=ordered[0].started_at_s, note="; ".join(notes))
+    return replace(
+        newest,
+        points=tuple(points),
+        started_at_s=ordered[0].started_at_s,
+        note="; ".join(notes),
+        until_ci_ratio=max((r.until_ci_ratio for r in ordered if r.until_ci_ratio), default=None),
+    )
 
 
 def baseline_of(rows: Sequence[Result], pinned: str | None = None) -> str | None:

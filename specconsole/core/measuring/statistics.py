@@ -99,6 +99,15 @@ def confidence_at_look(look: int, *, confidence: float = CONFIDENCE) -> float:
     return 1.0 - (1.0 - confidence) / (look * (look + 1))
 
 
+FIRST_LOOK = 5
+"""Repeats before the first look, where runs may stop early: a variance out of three or four is too often far too small,
+and those are the runs that would stop."""
+STOPPED_CONFIDENCE = 0.99
+"""To compare results of runs that could stop early. A run stops where its spread happens to look small, so plain 95 %
+intervals cry difference in up to 10 % of equal pairs; at 99 % it is about 4 % at most (1,000 pairs each of log-normal
+noise of 1 to 40 %, and of recorded runs: tests/core/measuring/test_same_is_same.py)."""
+
+
 def narrow_enough(values: Sequence[float], target_ratio: float, *, least: int = 3) -> bool:
     """Whether repeats may stop: the peeking-corrected interval is within `target_ratio` of the mean (0.03 is 3 %).
 

@@ -12,6 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from specconsole.core.measuring.run_plan import BenchOrder
+from specconsole.core.measuring.statistics import FIRST_LOOK
 from specconsole.ui.formatters import styled
 from specconsole.ui.forms.modal import Modal
 
@@ -84,8 +85,8 @@ class BenchForm(Modal[BenchOrder]):
                 str(error) if "could not convert" not in str(error) else "a number of per cent is wanted, as in 3"
             )
             return
-        if until is not None and (not 0 < until <= 0.5 or repeats < 3):
-            self.wrong("stopping early wants 3 or more repeats and more than 0, at most 50 %")
+        if until is not None and (not 0 < until <= 0.5 or repeats <= FIRST_LOOK):
+            self.wrong(f"stopping early wants more than {FIRST_LOOK} repeats, and more than 0, at most 50 %")
             return
         self.dismiss(BenchOrder(self._workloads[place], loads, repeats, until))
 
