@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from specconsole.core.launching.masking import mask_text
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -112,14 +114,14 @@ class ProcessDetail:
 
 
 def parse_detail(output: bytes) -> dict[int, ProcessDetail]:
-    """The output of `probes.PROCESS_DETAIL`, by pid."""
+    """The output of `probes.PROCESS_DETAIL`, by pid; keys in command lines masked."""
     details: dict[int, ProcessDetail] = {}
     for part in output.decode("utf-8", "replace").split("#pid=")[1:]:
         lines = part.splitlines()
         if not lines or not lines[0].isdigit():
             continue
         facts = dict(line.split("=", 1) for line in lines[1:] if "=" in line)
-        details[int(lines[0])] = ProcessDetail(facts.get("user", ""), facts.get("command", "").strip())
+        details[int(lines[0])] = ProcessDetail(facts.get("user", ""), mask_text(facts.get("command", "").strip()))
     return details
 
 

@@ -115,6 +115,14 @@ class Masker:
         return text
 
 
+def mask_text(text: str) -> str:
+    """A text that is shown once (a command line of the process table): what looks like a key is starred."""
+    data = text.encode("utf-8", "surrogateescape")
+    for pattern in _patterns(data):
+        data = pattern.sub(_stars, data)
+    return data.decode("utf-8", "replace")
+
+
 def _patterns(text: bytes) -> list[re.Pattern[bytes]]:
     """The patterns that can match at all: a search for a plain word is many times faster than theirs."""
     found: list[re.Pattern[bytes]] = []

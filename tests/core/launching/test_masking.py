@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specconsole.core.launching.masking import Masker
+from specconsole.core.launching.masking import Masker, mask_text
 
 SECRET = "s3cret/value+with.dots"
 TEXT = (
@@ -58,3 +58,12 @@ def test_a_log_without_secrets_passes_at_once() -> None:
     for line in (b"[2026-02-26 21:02:36 TP0] Load weight begin.\n", b"x 10%\r", b"no newline yet"):
         assert masker.feed(line) == line
     assert masker.held_bytes == 0
+
+
+def test_keys_in_a_command_line_are_starred() -> None:
+    shown = mask_text("vllm serve /m --api-key planted-key-1234 --port 8000 --hf-token hf_" + "A" * 34)
+    assert "planted" not in shown
+    assert "hf_A" not in shown
+    assert shown.startswith("vllm serve /m --api-key ****")
+    assert "--port 8000" in shown
+    assert mask_text("sglang::scheduler_TP0") == "sglang::scheduler_TP0"

@@ -60,7 +60,8 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "keys-in-the-log",
-        "`non-default args` holds api_key in clear when it came as a flag; VLLM_API_KEY keeps it out",
+        "`non-default args` held api_key in clear when it came as a flag, and ps still does; VLLM_API_KEY keeps it out. "
+        "0.32.0 stars it in the line",
         "entrypoints/utils.py: log_non_default_args",
     ),
 )
