@@ -115,7 +115,7 @@ def _progress(progress: Progress) -> str:
         elif rate >= 0.5:
             text += f", {rate:.3g} {progress.unit}/s"
         else:
-            text += f", {1 / rate:.3g} s a {progress.unit}"
+            text += f", {1 / rate:.3g} s per {progress.unit}"
     if progress.eta_s is not None:
         text += f", {span(progress.eta_s)} more in this phase (basis: {progress.eta_s.basis})"
     return text

@@ -95,7 +95,7 @@ def _host(text: str, _phase: Phase | None, _where: Where) -> Advice:
     if match := re.search(r"\(([\d.]+)/([\d.]+) GiB\) on startup", text):
         share = math.floor(float(match[1]) / float(match[2]) * 100) / 100
         return Advice("Ask for no more memory than was free at start.", {"gpu_memory_utilization": share})
-    if "shm" in text or "shared memory" in text:
+    if re.search(r"/shm\b|\(shm\)|shared memory", text):  # `shmem-rss:0kB` of the kernel's OOM killer is not meant
         return Advice(
             "Give the container more shared memory (--shm-size, or an emptyDir of medium Memory at /dev/shm)."
         )

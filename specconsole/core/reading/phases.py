@@ -7,7 +7,7 @@ time; ranks that say it later are behind, not a new stay. Nothing here assumes a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from specconsole.core.reading.bars import Bar
 from specconsole.core.reading.eta import BarTrack, track
@@ -241,7 +241,8 @@ class Phases:
                 return
         elif self.now.left and event.bar.total != event.bar.done:
             self.now.left = False
-        self._track(line, event.bar, now_s)
+        bare = phase == "graph-capture" and event.bar.unit == "item"  # to SGLang 0.4: `  4%|4  | 1/23 [00:02<...`
+        self._track(line, replace(event.bar, unit="graph") if bare else event.bar, now_s)
 
     def _bar_part(self, line: Line, phase: Phase) -> Part | None:
         rank = self.ranks.get(line.rank or "") or RankState()

@@ -245,3 +245,15 @@ def test_advice_holds_numbers_of_this_start_or_none() -> None:
     assert plain is not None
     assert plain.advice is not None
     assert plain.advice.set is None
+
+
+def test_the_advice_for_the_kernels_oom_killer_is_about_ram() -> None:
+    line = "Out of memory: Killed process 4242 (python3) total-vm:29kB, anon-rss:11kB, file-rss:0kB, shmem-rss:0kB, UID:0"
+    killed = read_bytes(f"Load weight begin. avail mem=78.58 GB\n{line}\n".encode()).failure
+    shm = read_bytes(b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-1 (size 9), error: No space left on device (28)\n", dead=True).failure  # fmt: skip
+    assert killed is not None
+    assert killed.advice is not None
+    assert "cgroup" in killed.advice.text
+    assert shm is not None
+    assert shm.advice is not None
+    assert "--shm-size" in shm.advice.text
