@@ -248,7 +248,9 @@ def test_advice_holds_numbers_of_this_start_or_none() -> None:
 
 
 def test_the_advice_for_the_kernels_oom_killer_is_about_ram() -> None:
-    line = "Out of memory: Killed process 4242 (python3) total-vm:29kB, anon-rss:11kB, file-rss:0kB, shmem-rss:0kB, UID:0"
+    line = (
+        "Out of memory: Killed process 4242 (python3) total-vm:29kB, anon-rss:11kB, file-rss:0kB, shmem-rss:0kB, UID:0"
+    )
     killed = read_bytes(f"Load weight begin. avail mem=78.58 GB\n{line}\n".encode()).failure
     shm = read_bytes(b"NCCL WARN Error while creating shared memory segment /dev/shm/nccl-1 (size 9), error: No space left on device (28)\n", dead=True).failure  # fmt: skip
     assert killed is not None
