@@ -60,8 +60,8 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "keys-in-the-log",
-        "`non-default args` held api_key in clear when it came as a flag, and ps still does; VLLM_API_KEY keeps it out. "
-        "0.32.0 stars it in the line",
+        "`non-default args` held api_key in clear when it came as a flag (0.32.0 stars it), and ps does still; "
+        "VLLM_API_KEY keeps it out of both",
         "entrypoints/utils.py: log_non_default_args",
     ),
 )
