@@ -32,7 +32,7 @@ class HostLock:
         if done.stdout.startswith(b"error=") or not done.stdout:
             reason = done.stdout.removeprefix(b"error=").decode("utf-8", "replace").strip()
             raise BadInputError(
-                f"can't make the state folder ~/.local/state/specconsole{': ' + reason if reason else ''}",
+                f"can't keep a lock in the state folder ~/.local/state/specconsole{': ' + reason if reason else ''}",
                 where=self._transport.host,
                 try_="check its owner and mode, and free space",
             )

@@ -16,7 +16,7 @@ from specconsole.core.launching.folder import LaunchRecord, StopMark, parse_obse
 from specconsole.core.launching.ownership import Identity, Owned, identity, owned, signal_words
 from specconsole.core.launching.script import Family, in_family
 from specconsole.core.launching.stopping import LeftOver, StopEvent, describe_exit
-from specconsole.errors import SpecconsoleError
+from specconsole.errors import BadInputError, SpecconsoleError
 from specconsole.ports import Transport
 
 _LOCK_LEASE_S = 30
@@ -92,18 +92,21 @@ class ProcessStopper:
         self._port_left_over = port_left_over
         self._look = ProcessLook(transport, record)
         self._killed = False
+        self._lockless = ""
 
     async def run(
         self, *, by: str, at_s: float, grace_s: float, drop_requests: Callable[[], Awaitable[str]] | None
     ) -> AsyncIterator[StopEvent]:
         lock = HostLock(self._transport, f"stop-{self._record.launch_id}", owner=by, lease_s=_LOCK_LEASE_S)
         waited_for = ""
-        while not await lock.take():
+        while not await self._take(lock):
             text = f"{lock.describe()} is already stopping it: watching"
             if lock.describe() != waited_for:
                 waited_for = lock.describe()
                 yield StopEvent("waiting-for-lock", text)
             await asyncio.sleep(_POLL_S * 2)
+        if self._lockless:
+            yield StopEvent("waiting-for-lock", f"{self._lockless}; stopping without one")
         done = False
         try:
             await self._look.refresh()
@@ -122,6 +125,17 @@ class ProcessStopper:
             yield last
         finally:
             await asyncio.shield(self._leave(lock, done))
+
+    async def _take(self, lock: HostLock) -> bool:
+        """A disk that a server's log has filled is a reason to stop it: no lock is better than no stop.
+
+        Two stops at once do no harm, they only tell the same twice: each signal is checked on the host.
+        """
+        try:
+            return await lock.take()
+        except BadInputError as error:
+            self._lockless = error.what
+            return True
 
     async def _leave(self, lock: HostLock, done: bool) -> None:
         """A stop that was cancelled while the server runs must not look like one that was asked for and is going on."""

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -287,9 +288,10 @@ class LogIntake:
         await asyncio.to_thread(replace_file, self._folder / "checkpoint.json", json.dumps(state).encode())
 
     async def close(self) -> None:
-        """Saves and closes; everything stays on the disk."""
+        """Saves and closes; everything stays on the disk. Where nothing can be written the last checkpoint holds."""
         try:
-            await self.save()
+            with suppress(SpecconsoleError):
+                await self.save()
         finally:
             await self._glimpse.drop()
             if self._follower is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -98,5 +99,31 @@ async def test_a_folder_that_can_hold_no_lock_is_one_clear_error(transport: Tran
         (isolated_home / ".local/state").write_text("a file")
 
     await asyncio.to_thread(block)
-    with pytest.raises(BadInputError, match="can't make the state folder"):
+    with pytest.raises(BadInputError, match="can't keep a lock in the state folder"):
         await lock(transport, "me").take()
+
+
+async def test_a_full_disk_is_not_taken_for_another_console(
+    transport: Transport, isolated_home: Path, tmp_path: Path
+) -> None:
+    """`printf` to a full disk leaves an empty file: once that was waited for as a lock of somebody else."""
+    disk = tmp_path / "disk"
+
+    def fill() -> bool:
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=False).returncode:
+            return False
+        (isolated_home / ".local").mkdir(exist_ok=True)
+        (isolated_home / ".local/state").symlink_to(disk)
+        subprocess.run(["dd", "if=/dev/zero", f"of={disk}/fill"], check=False, capture_output=True)
+        return True
+
+    if not await asyncio.to_thread(fill):
+        pytest.skip("needs the right to mount a small tmpfs")
+    try:
+        with pytest.raises(BadInputError, match="can't keep a lock"):
+            await lock(transport, "me").take()
+        (disk / "fill").unlink()
+        assert await lock(transport, "me").take()
+    finally:
+        await asyncio.to_thread(subprocess.run, ["umount", "-l", str(disk)], check=True)

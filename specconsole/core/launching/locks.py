@@ -39,10 +39,13 @@ TAKE = f"""\
 {_COMMON}
 why=$(mkdir -p "$lock" 2>&1) || {{ printf 'error=%s\n' "$why"; exit 0; }}
 take() {{
-  mkdir -p "$lock" && record "$1" "$((uptime+$3))" "$uptime" "$2" >"$lock/new.$1" || return 1
+  why=$({{ mkdir -p "$lock" && record "$1" "$((uptime+$3))" "$uptime" "$2" >"$lock/new.$1"; }} 2>&1) || {{
+    rm -f "$lock/new.$1"; return 2
+  }}
   ln "$lock/new.$1" "$lock/holder" 2>/dev/null; got=$?; rm -f "$lock/new.$1"; return $got
 }}
-if take "$2" "$3" "$4"; then printf 'taken\n'; exit 0; fi
+take "$2" "$3" "$4"; got=$?
+if [ $got = 0 ]; then printf 'taken\n'; exit 0; fi
 dead() {{ [ -z "$owner" ] || [ "$boot_" != "$here" ] || [ "$until_" -lt "$uptime" ]; }} 2>/dev/null
 holder
 if [ -z "$there" ] || dead; then
@@ -54,6 +57,8 @@ if [ -z "$there" ] || dead; then
   fi
   holder
 fi
+# Nobody has it, and we can't write it down (a full disk): that is no other console.
+if [ -z "$there" ] && [ $got = 2 ]; then printf 'error=%s\n' "$why"; exit 0; fi
 printf 'held\n%s\n%s\n' "$((uptime-since))" "$owner"
 }}
 """
