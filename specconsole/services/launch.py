@@ -208,8 +208,6 @@ class LaunchWatch:
             gpu=None if over else gpu_activity(self._board.hosts.get(self.host), self.record.launch_id, now_s),
         )
 
-    # ---------------------------------------------------------------- the process
-
     def report(self, record: LaunchRecord | None) -> None:
         """What the host said of it just now; None: its folder is gone."""
         self._news = record if record is not None else "folder-gone"
@@ -270,8 +268,6 @@ class LaunchWatch:
         # A stop that was asked for, and whose console died before it could look around, is still a stop.
         meant = record.stop is not None or reading.phase == "stopped"
         await self._fact("ended-clean" if meant else "process-gone")
-
-    # ---------------------------------------------------------------- the answers
 
     def _situation(self) -> Situation:
         version = self._reading.server.version if self._reading is not None else None
@@ -362,6 +358,9 @@ class LaunchWatch:
                 await self.intake.save()
             except (SpecconsoleError, TimeoutError):
                 self.intake.final = False
+        # The wrapper writes the status down a moment after the server is gone.
+        if not self.record.exited and (found := await self._try_observe()) is not None:
+            self.record = found
         await self.account.recall(self.record)
         await self._publish_reading()
 

@@ -19,7 +19,7 @@ import pytest
 from specconsole.core.views.launch import LaunchView
 from specconsole.demo.models import ModelFiles, ModelShape, write_models
 from specconsole.demo.vocabulary import build_vocabulary
-from specconsole.errors import RefusedError
+from specconsole.errors import BadInputError, RefusedError
 from specconsole.services.commands import LaunchOrder
 from specconsole.wiring import Console, state_folder
 from tests.engines import engines, watched, witness
@@ -155,10 +155,16 @@ async def test_vllm_whose_engine_is_killed_ends_with_0_and_is_a_failure(
 async def test_vllm_with_a_draft_that_kills_it_never_counts_as_answering(
     console: Console, sshd: SshdLab, tmp_path: Path
 ) -> None:
-    """Four layers: two of the three that the head taps are one (0.32 starts healthy and dies at the first request)."""
+    """Four layers: two of the three that the head taps are one (0.32 starts healthy and dies at the first request).
+
+    Refused before a start; started all the same, the log must say the same.
+    """
     need("vllm")
     models = write_checkpoints(tmp_path / "models", shape=replace(SHAPE, layers=4), shards=4)
-    start = await watched.start(console, sshd.accounts[0], engines.vllm("eagle3", models).write(tmp_path))
+    profile = engines.vllm("eagle3", models).write(tmp_path)
+    with pytest.raises(BadInputError, match="coincide"):
+        await console.commands.launch(LaunchOrder(str(profile), sshd.accounts[0]))
+    start = await watched.start(console, sshd.accounts[0], profile, preflight=False)
     states: set[str] = set()
 
     def over(view: LaunchView) -> bool:
@@ -203,7 +209,7 @@ async def test_sglang_with_drafts_that_do_not_fit(
     recipe = engines.sglang("eagle3", checkpoints)
 
     useless = replace(recipe, draft_model=str(tmp_path / "no-map")).write(tmp_path, name="no-map")
-    start = await watched.start(console, sshd.accounts[0], useless)
+    start = await watched.start(console, sshd.accounts[0], useless, preflight=False)
     await watched.answers(console, start)
     await asyncio.to_thread(witness.complete, start.port, 200)
     view = await console.supervisor.wait(start.launch_id, lambda view: bool(warnings_of(view)), timeout_s=60)
@@ -214,7 +220,7 @@ async def test_sglang_with_drafts_that_do_not_fit(
     await watched.stop(console, start)
 
     wide = replace(recipe, draft_model=str(tmp_path / "wide")).write(tmp_path, name="wide")
-    start = await watched.start(console, sshd.accounts[0], wide)
+    start = await watched.start(console, sshd.accounts[0], wide, preflight=False)
     view = await console.supervisor.wait(start.launch_id, lambda view: failed_as(view) is not None, timeout_s=400)
     assert failed_as(view) == "draft-mismatch"
     event = await console.commands.stop_telling(start.launch_id, lambda event: None)

@@ -62,10 +62,10 @@ class Start:
         return f"{error:.1f} s of {self.answered_s:.0f} s, in range {held:.0%}"
 
 
-async def start(console: Console, host: str, profile: Path) -> Start:
+async def start(console: Console, host: str, profile: Path, *, preflight: bool = True) -> Start:
     """Launches; returns as soon as its process is recorded on the host."""
     began_s = time.monotonic()
-    launch_id = await console.commands.launch(LaunchOrder(str(profile), host))
+    launch_id = await console.commands.launch(LaunchOrder(str(profile), host, preflight=preflight))
     record = console.supervisor.find(launch_id).record
     assert record.process is not None
     assert record.spec is not None
