@@ -359,8 +359,9 @@ class LaunchWatch:
             except (SpecconsoleError, TimeoutError):
                 self.intake.final = False
         # The wrapper writes the status down a moment after the server is gone.
-        if not self.record.exited and (found := await self._try_observe()) is not None:
-            self.record = found
+        if not self.record.exited:
+            with suppress(SpecconsoleError, TimeoutError):
+                self.record = await self._launcher.observe(self.launch_id) or self.record
         await self.account.recall(self.record)
         await self._publish_reading()
 
