@@ -46,7 +46,8 @@ for name in sys.argv[1:] + ["torch", "transformers", "flashinfer-python", "sglan
             pass
     if name in sys.argv[1:]:
         url = json.loads(found.read_text("direct_url.json") or "{}")
-        if "dir_info" in url and url.get("url", "").startswith("file://"):
+        # Without "editable" what runs is a copy: the folder may have moved on since.
+        if url.get("dir_info", {}).get("editable") and url.get("url", "").startswith("file://"):
             from urllib.parse import unquote
             say("source", unquote(url["url"][7:]))
         say("commit", url.get("vcs_info", {}).get("commit_id"))
