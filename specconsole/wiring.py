@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from specconsole.assets import shipped_folder
 from specconsole.core.hosts.names import LOCAL
-from specconsole.errors import BadInputError
+from specconsole.errors import BadInputError, SpecconsoleError
 from specconsole.ports import Asker, Clock, HardwareTools, Link, ServerApi, Transport
 from specconsole.services.board import Board
 from specconsole.services.launch_view import WhoWeAre
@@ -304,11 +304,12 @@ async def _offering(adoption: Adoption, board: Board, clock: Clock, *, window: b
 
 @asynccontextmanager
 async def open_supervisor(
-    hosts: Iterable[str] = ("local",), *, read_only: bool = False, window: bool = False
+    hosts: Iterable[str] = ("local",), *, read_only: bool = False, window: bool = False, spare_store: bool = False
 ) -> AsyncIterator[Console]:
     """The live services for the length of a block; servers outlive it.
 
     `window`: somebody sees the board, so questions of hosts go there, and hosts that are down are kept trying.
+    `spare_store`: where the store can't be opened (a full disk), go on without history; for what a person in need does.
     """
     from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
@@ -333,7 +334,13 @@ async def open_supervisor(
     clock, board = system_clock(), Board()
     asker = BoardAsker(board, clock.wall_s) if window else None
     opener = HostOpener(board, clock, asker=asker, read_only=read_only)
-    store = await SqliteStore.open(folder / "store.sqlite")
+    try:
+        store = await SqliteStore.open(folder / "store.sqlite")
+    except SpecconsoleError as error:
+        if not spare_store:
+            raise
+        sys.stderr.write(f"specconsole: going on without history: {error}\n")
+        store = await SqliteStore.in_memory()
     parts = Parts(
         clock=clock,
         us=us,

@@ -74,6 +74,18 @@ class SqliteStore:
             raise
         return cls(path, connection)
 
+    @classmethod
+    async def in_memory(cls) -> SqliteStore:
+        """An empty one that ends with this console: for what must go on when the disk takes nothing."""
+
+        def make() -> SqliteStore:
+            path = Path(":memory:")
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            _prepare(connection, path, "delete")
+            return cls(path, connection)
+
+        return await asyncio.to_thread(make)
+
     async def aclose(self) -> None:
         """Waits for a call in progress."""
 

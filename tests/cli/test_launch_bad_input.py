@@ -290,3 +290,21 @@ def test_a_name_that_two_running_launches_have_stops_neither(verbs: Verbs, tmp_p
     assert verbs("stop", first).status == 0
     assert verbs("stop", "twin").status == 0
     assert verbs("status", "--json").json == []
+
+
+def test_a_store_that_cannot_be_opened_stands_in_nobodys_way_to_stop(
+    verbs: Verbs, tmp_path: Path, isolated_home: Path
+) -> None:
+    path = str(write_profile(tmp_path, "p", ["/bin/sleep", "600"]))
+    launch_id = verbs("launch", path).out.strip()
+    store = isolated_home / ".local/state/specconsole/store.sqlite"
+    for journal in store.parent.glob("store.sqlite-*"):
+        journal.unlink()
+    store.write_bytes(b"not a database at all, and nobody's to throw away")
+    assert verbs("launch", path).status == 2
+    done = verbs("status", "--json")
+    assert [one["launch_id"] for one in done.json] == [launch_id]
+    assert "going on without history" in done.err
+    done = verbs("stop", launch_id)
+    assert (done.status, "nothing is left" in done.out) == (0, True)
+    assert store.read_bytes() == b"not a database at all, and nobody's to throw away"

@@ -45,7 +45,7 @@ async def _logs(args: argparse.Namespace) -> int:
         raise BadInputError("--raw and --json can't both be given")
     if args.lines is not None and args.lines < 0:
         raise BadInputError("--lines takes 0 or more")
-    async with open_supervisor((), read_only=True) as console:
+    async with open_supervisor((), read_only=True, spare_store=True) as console:
         await console.supervisor.add_host(args.host)
         await console.supervisor.discovered(args.host)
         watch = console.supervisor.find(args.launch)

@@ -37,7 +37,7 @@ async def _status(args: argparse.Namespace) -> int:
 
     hosts = tuple(dict.fromkeys(args.host or ["local"]))
     worst = EXIT_OK
-    async with open_supervisor((), read_only=True) as console:
+    async with open_supervisor((), read_only=True, spare_store=True) as console:
         for host in hosts:
             try:
                 await console.supervisor.add_host(host)
@@ -79,7 +79,7 @@ def _table(views: list[LaunchView]) -> list[str]:
 
     lines: list[str] = []
     for view in views:
-        mine = "" if view.ours else f"  by {view.owner}"
+        mine = "" if view.ours else f"  by {view.owner or 'unknown'}"
         lines.append(
             f"{view.launch_id}  {view.name} @ {view.host}:{view.port or '-'}  {state_text(view)}"
             f"  since {when_text(view.started_at_s or view.ended_at_s)}{mine}"

@@ -51,7 +51,7 @@ async def _stop(args: argparse.Namespace) -> int:
 
     if bool(args.launches) == bool(args.all):
         raise BadInputError("name launches, or give --all", try_="specconsole status")
-    async with open_supervisor((), read_only=args.read_only) as console:
+    async with open_supervisor((), read_only=args.read_only, spare_store=True) as console:
         await console.supervisor.add_host(args.host)
         await console.supervisor.discovered(args.host)
         for watch in list(console.supervisor.watches.values()):
