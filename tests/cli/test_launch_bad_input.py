@@ -266,9 +266,9 @@ def tiny_console_disk(isolated_home: Path, tmp_path: Path, monkeypatch: pytest.M
 def test_a_time_that_cannot_be_meant_is_refused_before_anything_is_touched(
     time_s: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for words in (["stop", "x", f"--grace={time_s}"], ["attach", "x", f"--timeout={time_s}"]):
+    for verb, option in (("stop", "grace"), ("attach", "timeout"), ("launch", "timeout")):
         with pytest.raises(SystemExit) as end:
-            main(words)
+            main([verb, "x", f"--{option}={time_s}"])
         assert end.value.code == 2
         assert "can't be a time: seconds from 0" in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from specconsole.cli.arguments import seconds
 from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="where (default: the profile's host, else local)")
     parser.add_argument("--wait", action="store_true", help="until it answers: port, health and a request of 16 tokens")
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="with --wait: give up after (the server goes on)"
+        "--timeout", type=seconds, metavar="SECONDS", help="with --wait: give up after (the server goes on)"
     )
     parser.add_argument(
         "--no-preflight", action="store_true", help="look at nothing before the start (see `specconsole check`)"

@@ -93,9 +93,9 @@ def judge_binary(answer: str, name: str, environment: str | None, working_dir: s
         )
     if answer == "not-executable":
         return Finding(
-            "binary", "stop", f"{name} is no program that this account may run", "chmod +x, or another `binary`"
+            "binary", "stop", f"{name} is no program that this account may run", "chmod +x, or another `command`"
         )
-    return Finding("binary", "stop", f"{name} is not on the host", "`environment` or a full path in `binary`")
+    return Finding("binary", "stop", f"{name} is not on the host", "`environment` or a full path in `command`")
 
 
 def judge_path(check: str, path: str, kind: str) -> Finding:
