@@ -27,7 +27,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left }
+th:first-child, td:first-child, .facts td { text-align: left }
 .better { color: var(--good) } .worse { color: var(--bad) } .noise, .dim { color: var(--dim) }
 .sim { color: var(--bad); font-weight: bold }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem }
@@ -126,7 +126,8 @@ def _conditions(table: Table) -> str:
         facts = {
             "engine": f"{c.engine} {c.version or '(version unknown)'}", "host": c.host, "GPUs": ", ".join(c.gpu_names),
             "client on": c.client_host + (", through the tunnel" if c.through_tunnel else ""), "model": c.model or "?",
-            "draft": c.draft_model or "none", "workload": f"{c.workload} {c.workload_hash}", "cache": c.cache,
+            "draft": c.draft_model or ("none" if c.speculative is False else "not known"),
+            "workload": f"{c.workload} {c.workload_hash}", "cache": c.cache,
             "build": ", ".join(f"{k} {v}" for k, v in c.build.items()), "simulated": c.simulated,
             "starts": str(row.result.launches), "measured by": row.result.imported_from, "note": row.result.note,
         }  # fmt: skip
@@ -138,7 +139,7 @@ def _conditions(table: Table) -> str:
             if d.weight != "notes"
         )
         differs = f"<p>Differs from the baseline in:</p><ul>{unfair}</ul>" if unfair else ""
-        parts.append(f"<h3>{escape(row.result.name)}</h3><table>{cells}</table>{command}{differs}")
+        parts.append(f"<h3>{escape(row.result.name)}</h3><table class='facts'>{cells}</table>{command}{differs}")
     return "".join(parts)
 
 

@@ -206,7 +206,7 @@ class BenchWatch:
         return ("throttled",) if index in self._throttled else ()
 
     async def _finish(self) -> None:
-        ended = str(self._end.get("reason", "done")) if self._end is not None else "unfinished"
+        ended = str(self._end.get("reason", "done")) if self._end is not None else "broken-off"
         if self._end is None and self.record.stop is not None:
             ended = "cancelled"
         if self._end is None and self.record.exit_status == 2 and not self._measured:

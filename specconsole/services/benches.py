@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from specconsole.core.launching.effective import Account, Said
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.measuring.bench_shape import BenchShape
 from specconsole.core.measuring.progress import BenchView
@@ -103,6 +104,10 @@ class Benches:
         tools = await self._sup.host(host)
         target = await target_of_url(url, tools.http, key)
         http = tools.http.with_key(key) if key else tools.http
+        api = self._sup.parts.apis.get(target.engine)
+        if api is not None:
+            said = await api.account(http, target.address, target.port, Said())
+            target = replace(target, account=Account(said))
         return await self._prepare(target, http, order, model)
 
     async def _prepare(self, target: Target, http: HttpClient, order: BenchOrder, model: str | None) -> Prepared:

@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from specconsole.core.launching.lifecycle import ENDED
 from specconsole.core.measuring.run_plan import BenchOrder
+from specconsole.demo.models import ModelFiles
 from specconsole.errors import BadInputError, RefusedError
 from specconsole.services.bench_start import NoPythonError
+from specconsole.services.commands import LaunchOrder
 from specconsole.wiring import Console, open_supervisor
-from tests.cli.console import Verbs, start_console
-from tests.support.llama import LlamaServer
+from tests.cli.console import Verbs, start_console, write_profile
+from tests.support.llama import MODULE, LlamaServer
 from tests.support.waiting import all_pids, environ_of, until, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(150)]
@@ -63,6 +67,8 @@ async def test_a_run_on_a_url_says_what_the_server_counted(
         llama.base_url, "local", BenchOrder(workload(tmp_path), repeats=2, note="by a test")
     )
     assert prepared.target.engine == "llamacpp"
+    conditions = prepared.target.conditions()
+    assert (conditions.speculative, conditions.running_cap) == (True, 2), "the server was asked how it runs"
     bench_id = await console.benches.start(prepared, "local")
     result = await console.benches.wait(bench_id)
     after = llama.counters()
@@ -87,7 +93,7 @@ async def test_a_run_on_a_url_says_what_the_server_counted(
 def test_a_killed_console_stops_no_run_and_another_finishes_it(
     verbs: Verbs, llama: LlamaServer, tmp_path: Path
 ) -> None:
-    name = workload(tmp_path, output_tokens=200)
+    name = workload(tmp_path, output_tokens=100)
     before = llama.counters()
     process = start_console("bench", llama.base_url, "--workload", name, "--repeats", "3")
     assert process.stderr is not None
@@ -238,3 +244,30 @@ def test_bad_input_is_one_line(verbs: Verbs, words: list[str], status: int, said
     done = verbs(*words)
     assert done.status == status, done.err
     assert said in done.problem
+
+
+@pytest.mark.parametrize(
+    "length", [pytest.param(1.5, marks=pytest.mark.faults), pytest.param(2.5, marks=pytest.mark.faults), 4.0]
+)
+async def test_a_made_up_acceptance_reads_as_set_and_is_stamped(
+    console: Console, llama_models: ModelFiles, tmp_path: Path, length: float
+) -> None:
+    profile = write_profile(
+        tmp_path, "dial", [sys.executable, "-m", MODULE], engine="llamacpp", grace_s=5,
+        model=str(llama_models.target), draft_model=str(llama_models.draft),
+        args={"spec_draft_n_max": 6, "spec_synth_len": length, "ctx_size": 8192},
+    )  # fmt: skip
+    launch_id = await console.commands.launch(LaunchOrder(str(profile), "local"))
+    try:
+        await console.supervisor.wait(launch_id, lambda v: v.state == "answers" or v.state in ENDED, timeout_s=60)
+        order = BenchOrder(workload(tmp_path, output_tokens=300, concurrency=[1], least_requests=3))
+        prepared, host = await console.benches.prepare_launch(launch_id, order)
+        result = await console.benches.wait(await console.benches.start(prepared, host))
+    finally:
+        await console.commands.stop(launch_id, lambda _: None)
+    (point,) = result.points
+    assert point.metrics.failed == 0
+    # 1,200 tokens of random accepts: the mean lies within some per cent of the dial.
+    assert point.acceptance.accept_length == pytest.approx(length, rel=0.12)
+    assert "simulated" in point.all_marks
+    assert result.conditions.simulated == f"--spec-synth-len {length}"

@@ -21,7 +21,7 @@ class BenchView:
     launch_id: str
     host: str
     state: str
-    """`starting`, `measuring`, `stopping`, `done`, `cancelled`, `deadline`, `failed`, `unfinished`."""
+    """`starting`, `measuring`, `stopping`, `done`, `cancelled`, `deadline`, `failed`, `broken-off`."""
     workload: str = ""
     load: str = ""
     """`C=4, repeat 2`: the point that is being measured; "" between points."""
@@ -44,7 +44,7 @@ class BenchView:
 
     @property
     def over(self) -> bool:
-        return self.state in ("done", "cancelled", "deadline", "failed", "unfinished")
+        return self.state in ("done", "cancelled", "deadline", "failed", "unfinished", "broken-off")
 
 
 class RunProgress:

@@ -107,7 +107,8 @@ class Result:
     conditions: Conditions
     points: tuple[MeasuredPoint, ...]
     ended: str = "done"
-    """`done`, `cancelled`, `deadline`, `server-died`, `unfinished`."""
+    """`done`, `cancelled`, `deadline`, `server-died`, `failed`, `broken-off` (the load generator was killed), or
+    `unfinished` while it is under way."""
     note: str = ""
     until_ci_ratio: float | None = None
     """Repeats went on until throughput was known to this share of its mean; None: as many as were asked for."""
