@@ -26,6 +26,7 @@ MarkKind = Literal["truncated", "replaced", "lost", "quota"]
 DEFAULT_QUOTA_BYTES = 2 * 1024**3
 _SHOWN_LINE_BYTES = 16 * 1024
 _SCAN_BYTES = 1024 * 1024
+_SHOWN_MARKS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Spool:
                 f"can't keep the log here: {error.strerror}", where=str(folder), try_="check owner, mode and free space"
             ) from error
         self.marks: tuple[Mark, ...] = tuple(_read_marks(self._marks_path))
+        self._mark_lines: tuple[tuple[Mark, ...], tuple[tuple[int, str], ...]] = ((), ())
         for mark in self.marks:
             if mark.kind == "quota" and mark.offset > self._kept_from:
                 self._kept_from, self._dropped_lines = mark.offset, mark.newlines
@@ -130,6 +132,25 @@ class Spool:
             os.write(fd, json.dumps(asdict(mark)).encode() + b"\n")
         finally:
             os.close(fd)
+
+    def mark_lines(self) -> tuple[tuple[int, str], ...]:
+        """(0-based line that it stands before, text) of each mark, the newest of them; in order."""
+        if self._mark_lines[0] is not self.marks:
+            found = [(self._line_behind(mark), mark.text) for mark in self.marks[-_SHOWN_MARKS:]]
+            self._mark_lines = (self.marks, tuple(sorted(found, key=lambda pair: pair[0])))
+        return self._mark_lines[1]
+
+    def _line_behind(self, mark: Mark) -> int:
+        if mark.kind == "quota":
+            return mark.newlines
+        if mark.offset <= self._kept_from:
+            return self._dropped_lines
+        block = mark.offset // BLOCK_BYTES * BLOCK_BYTES
+        start = max(block, self._kept_from)
+        before = self._read(mark.offset - start, start)
+        newlines = (self._index.newlines_before(block) if start == block else self._dropped_lines) + before.count(b"\n")
+        whole = before.endswith(b"\n") if before else self._read(1, mark.offset - 1) == b"\n"
+        return newlines if whole else newlines + 1
 
     def _keep_quota(self) -> None:
         over = self.size_bytes - self._kept_from - self._quota_bytes

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from specconsole.ui.log.session import LogSession
 
 _NEEDS_LAUNCH = {"edit", "relaunch", "stop", "bench", "error", "diff", "evidence", "forget", "close-tab", "card",
-                 "next-phase", "previous-phase"}  # fmt: skip
+                 "account", "next-phase", "previous-phase"}  # fmt: skip
 _NEEDS_LOG = {"find", "error", "follow", "ranks", "level", "fold", "wrap", "time", "select", "copy", "next-phase",
               "previous-phase", "next-match", "previous-match"}  # fmt: skip
 _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop": "stop", "bench": "bench",
@@ -51,6 +51,8 @@ def _of_launch(name: str, launch: LaunchView) -> str:
         return f"{launch.name} is being stopped"
     if name == "bench" and launch.state != "answers":
         return f"{launch.name} does not answer yet"
+    if name == "account" and launch.account is None:
+        return f"{launch.name} has not said yet how it runs"
     if name == "forget" and running:
         return f"{launch.name} still runs"
     return ""

@@ -60,6 +60,21 @@ class Desk:
         launch = self.launch
         return (self.board.hosts.get(launch.host) if launch is not None else None) or self.host
 
+    def reads(self) -> str:
+        """Where the selected launch's weights come from just now; "" when nothing is known."""
+        launch = self.launch
+        host = self.board.hosts.get(launch.host) if launch is not None else None
+        if launch is None or launch.reading is None or host is None or launch.reading.phase != "weights":
+            return ""
+        # Loaded when weights are: the first paint need not pay for it.
+        from specconsole.core.hardware.evidence import loading_text
+
+        return loading_text(host, launch.reading.server.model)
+
+    def card_is_open(self) -> bool:
+        """Whether the selected launch's card, if it has one, is unfolded."""
+        return self.launch_id not in self.folded_cards
+
     def settle(self) -> bool:
         """Selects something that exists; True when the selection changed."""
         before = (self.launch_id, self.host_name)

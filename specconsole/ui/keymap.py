@@ -69,6 +69,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("error", "exclamation_mark", "error", "Go to the line of the cause, or to the last error.", footer=7),
     Action("follow", "f", "follow", "Follow the log's end, or hold still.", footer=8),
     Action("diff", "d", "diff", "Compare the selected launch's settings with another one's.", footer=9),
+    Action("account", "i", "settings", "Show how the selected launch really runs, beside what was asked.", footer=10),
     Action("help", "question_mark,f1", "help", "Explain the pane in focus and its keys.", footer=20),
     Action("palette", "ctrl+p", "palette", "Search everything that can be done.", footer=21),
     Action("cancel", "escape", "cancel", "End selecting, the search, or what runs in the background, in that order."),

@@ -64,7 +64,7 @@ def read_theme(path: Path) -> Theme:
         variables={f"phase-{phase}": color for phase, color in phases.items()}
         | extra
         | levels
-        | _widget_variables(extra),
+        | _widget_variables(extra, colors),
         primary=colors.pop("primary"),
     )
     for key, color in colors.items():
@@ -76,9 +76,15 @@ def read_theme(path: Path) -> Theme:
     return theme
 
 
-def _widget_variables(extra: dict[str, str]) -> dict[str, str]:
-    # Textual's own widgets (inputs, option lists) follow ours.
-    return {"input-selection-background": extra["selection"]} if "selection" in extra else {}
+def _widget_variables(extra: dict[str, str], colors: dict[str, str]) -> dict[str, str]:
+    # Textual's own widgets (inputs, option lists, scroll bars) follow ours.
+    found = {"input-selection-background": extra["selection"]} if "selection" in extra else {}
+    if "muted" in extra and "panel" in colors:
+        found |= {"scrollbar": extra["muted"], "scrollbar-hover": colors["primary"],
+                  "scrollbar-active": colors["primary"],
+                  **dict.fromkeys(("scrollbar-background", "scrollbar-background-hover", "scrollbar-background-active",
+                                   "scrollbar-corner-color"), colors["panel"])}  # fmt: skip
+    return found
 
 
 def _levels(table: Any, path: Path) -> dict[str, str]:

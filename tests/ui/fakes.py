@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from specconsole.core.launching.effective import Account, Effective, SettingReport, Speculation
 from specconsole.core.reading.model import (
     Advice,
     EtaRange,
@@ -45,6 +46,7 @@ class BytesLines:
     def __init__(self, data: bytes = b"") -> None:
         self.data = data
         self.generation = 0
+        self.marks: tuple[tuple[int, str], ...] = ()
         self._starts: list[int] = []
         self._indexed = 0
         self._index()
@@ -90,6 +92,9 @@ class BytesLines:
             raw = raw.rstrip(b"\r").rsplit(b"\r", 1)[-1]
             found.append(safe(raw.decode("utf-8", "replace")))
         return found
+
+    def mark_lines(self) -> tuple[tuple[int, str], ...]:
+        return self.marks
 
     def blocks(self, start: int) -> Iterator[tuple[int, bytes]]:
         number, starts, data = start, list(self._starts), self.data
@@ -206,7 +211,8 @@ def gpu(index: int, util: float | None = 97.0, used_gib: float = 91.0, **changes
 def hosts() -> list[HostView]:
     return [
         HostView("gpu-a", "up", as_of_s=NOW_MONO_S, gpus=tuple(gpu(n, 97.0 - n) for n in range(8)), cpu_pct=12.0,
-                 cpu_count=128, memory_used_bytes=301 * 2**30, memory_total_bytes=1511 * 2**30),
+                 cpu_count=128, disk_read_bytes_s=2.1e9, disk_name="nvme0n1",
+                 memory_used_bytes=301 * 2**30, memory_total_bytes=1511 * 2**30),
         HostView("gpu-b", "key-unknown", detail="SHA256:xWq0b6T1oB6J2n1bqk8Ry7y5B3aQ5dU1m8nV0c4TtWk"),
         HostView("local", "up", as_of_s=NOW_MONO_S, gpu_note="no GPU tool on this host", cpu_pct=4.0,
                  memory_used_bytes=6 * 2**30, memory_total_bytes=24 * 2**30),
@@ -231,11 +237,19 @@ def loading() -> LaunchView:
     )  # fmt: skip
 
 
+def account() -> Account:
+    found = Effective(speculation=Speculation(False, source="resolved arguments"), attention_backend="triton",
+                      cuda_graphs=True, context=40_960, kv_tokens=513_024, running_cap=48,
+                      build={"version": "0.5.6", "torch": "2.9.1", "cuda": "12.8"})  # fmt: skip
+    return Account(found, (SettingReport("max_running_requests", 256, 48, "overridden"),
+                           SettingReport("chunked_prefill_size", None, 8192, "defaulted")))  # fmt: skip
+
+
 def answering() -> LaunchView:
     return LaunchView(
         "L2", "baseline", "gpu-a", "sglang", 30001, "answers", started_at_s=NOW_WALL_S - 7200, owner="ada@desk",
         health="200", answered_after_s=512.0, as_of_s=NOW_MONO_S,
-        command="python -m sglang.launch_server --model-path Qwen3-32B --tp-size 8",
+        command="python -m sglang.launch_server --model-path Qwen3-32B --tp-size 8", account=account(),
         reading=reading("serving", metrics=Metrics(2.86, 773.0, 12, 3, 0.41),
                         timeline=(entry("starting", 1, 12.0), entry("weights", 10, 300.0, "target"),
                                   entry("kv-cache", 30, 4.0), entry("graph-capture", 40, 90.0, "target"),

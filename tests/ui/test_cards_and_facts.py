@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from specconsole.core.reading.model import EtaRange, Progress
+from specconsole.core.views.host import GpuProcessView
 from specconsole.core.views.launch import LaunchView
 from specconsole.core.views.question import Question
 from specconsole.ui.app import ConsoleApp
@@ -24,6 +25,8 @@ from tests.ui.fakes import (
     answering,
     entry,
     failed,
+    fake_world,
+    gpu,
     loading,
     reading,
     results,
@@ -53,6 +56,54 @@ def test_a_stall_card_names_the_rank_that_is_behind() -> None:
     text = text_of(stalled())
     for words in ("nothing moves in graph-capture", "silent for 12:01", "TP3 last in weights", "collect evidence"):
         assert words in text
+
+
+def test_a_stall_card_says_what_the_gpus_show() -> None:
+    spinning = tuple(
+        replace(gpu(n), processes=(GpuProcessView(71, 1, "ada", "x", 1.0, "L4", "hang-nccl"),),
+                util_history_pct=(100.0,) * 120, memory_util_history_pct=(0.0,) * 120)
+        for n in range(4)
+    )  # fmt: skip
+    board, _ = fake_world()
+    board.publish_launch(stalled())
+    board.publish_host(replace(board.hosts["gpu-a"], gpus=spinning))
+    app = make_app(board=board)
+    app.desk.select("L4")
+    text = "\n".join(line.plain for line in app.screen_of_all.card.build(120, 0))
+    assert "GPUs    100 % without memory traffic on every GPU" in text
+    assert "nothing moves for 12:01" in outlook(stalled(), 120, NOW_MONO_S, told=True).plain
+
+
+def test_where_the_weights_come_from_is_said_while_they_load() -> None:
+    desk = make_app().desk
+    desk.select("L1")
+    assert desk.reads() == "reads 2.1 GB/s from nvme0n1 (cold)"
+    assert desk.reads() in outlook(loading(), 140, NOW_MONO_S, reads=desk.reads()).plain
+    desk.select("L2")
+    assert desk.reads() == ""
+
+
+def test_what_does_not_fit_is_left_out_whole() -> None:
+    for width in range(40, 140):
+        line = outlook(answering(), width, NOW_MONO_S).plain
+        assert len(line) == width
+        assert "…" not in line
+
+
+async def test_how_a_launch_really_runs() -> None:
+    app = make_app()
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        app.screen_of_all.refresh_facts()
+        await pilot.press("i")
+        await until(
+            lambda: [note.message for note in app._notifications] == ["eagle3-topk1 has not said yet how it runs"]
+        )
+        app.desk.select("L2")
+        await pilot.press("i")
+        await until(lambda: app.screen is not app.screen_of_all)
+        await until(lambda: "max_running_requests: asked 256, runs with 48" in plain(app))
+        assert "513,024" in plain(app)
+        assert "torch 2.9.1" in plain(app)
 
 
 def test_gone_without_a_cause_claims_none() -> None:
@@ -92,7 +143,8 @@ def test_the_strip_keeps_the_present_phase_when_there_is_no_room() -> None:
     ("view", "words"),
     [
         (loading(), "3.1 shards/s · this phase 12 to 17 s · answers in 7 to 9 min (bar, 7 starts) · last: 8:30"),
-        (answering(), "answers after 8:32 · 773 tok/s · accept length 2.86 · 12 running, 3 wait · KV 41%"),
+        (answering(), "answers after 8:32 · 1 setting not as asked · 773 tok/s · accept length 2.86 · "
+                      "12 running, 3 wait · KV 41%"),
         (failed(), "gpu-oom in graph-capture · exit status 1"),
         (stopped(), "stopped · exit status 0"),
         (replace(loading(), stale_since_s=NOW_MONO_S - 40), "the host can't be reached; all of this is 40 s old"),

@@ -20,7 +20,7 @@ from specconsole.core.views.question import Question
 from specconsole.services.commands import FoundServer
 from specconsole.ui.app import ConsoleApp
 from tests.ui.conftest import THEMES, make_app, until
-from tests.ui.fakes import FakeCommands, results, stalled
+from tests.ui.fakes import BytesLines, FakeCommands, log_bytes, results, stalled
 
 PICTURES = Path(__file__).parent / "pictures"
 MADE_WITH = "8.2.8"
@@ -108,6 +108,9 @@ async def test_every_other_screen(size: tuple[int, int], tmp_path: Path) -> None
     app = make_app()
     commands = app.desk.commands
     assert isinstance(commands, FakeCommands)
+    gap = BytesLines(log_bytes())
+    gap.marks = ((247, "the link was down: 18,204 bytes of the log are lost here"),)
+    commands.sources["L4"] = gap
     commands.found = (FoundServer("gpu-a", 71, "vllm", 8000, "bob", "vllm serve Qwen3-32B --tp 8", "/tmp/v.log"),)
     app.desk.board.publish_launch(stalled())
     suffix = f"{size[0]}x{size[1]}"
@@ -141,6 +144,12 @@ async def test_every_other_screen(size: tuple[int, int], tmp_path: Path) -> None
         await until(lambda: (s := app.screen_of_all.log_pane.session) and s.ranks and not s.rows.scanning)
         await settle(pilot)
         album.add(f"filtered-{suffix}", app)
+        app.desk.select("L2")
+        await pilot.press("i")
+        await until(lambda: app.screen is not app.screen_of_all)
+        await settle(pilot)
+        album.add(f"settings-{suffix}", app)
+        await pilot.press("escape")
         app.desk.select("L4")
         await settle(pilot)
         await pilot.press("f")

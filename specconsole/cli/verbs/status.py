@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
-    from specconsole.cli.account_text import account_lines
+    from specconsole.core.launching.account_text import account_lines
     from specconsole.cli.launch_text import launch_json
     from specconsole.wiring import open_supervisor
 

@@ -205,3 +205,12 @@ async def diff(screen: ConsoleScreen) -> None:
 
     choices = [(other.launch_id, f"{other.name} @ {other.host} ({other.state})") for other in others]
     screen.app.push_screen(Picker(f"compare {view.name} with", choices), chosen)
+
+
+async def account(screen: ConsoleScreen) -> None:
+    """How the selected launch really runs, beside what was asked."""
+    from specconsole.ui.screens.account import AccountScreen
+
+    view = screen.desk.launch
+    if view is not None and view.account is not None:
+        screen.app.push_screen(AccountScreen(view.name, view.account))

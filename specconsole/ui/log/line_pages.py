@@ -21,6 +21,13 @@ class LinePages:
         self.source = source
         self.generation = source.generation
         self._pages: OrderedDict[int, list[str]] = OrderedDict()
+        self.rules: tuple[tuple[int, str], ...] = ()
+        """(line that it stands before, text) of what happened between two lines: bytes lost, a file replaced."""
+        self._take_rules()
+
+    def _take_rules(self) -> None:
+        marked = getattr(self.source, "mark_lines", None)
+        self.rules = tuple((line, safe(text)) for line, text in marked()) if marked is not None else ()
 
     def text(self, line: int) -> str:
         """One line; "" beyond the end."""
@@ -37,6 +44,7 @@ class LinePages:
 
     def grown(self) -> bool:
         """Forgets what may have changed; True when everything did (another generation)."""
+        self._take_rules()
         if self.source.generation != self.generation:
             self.generation = self.source.generation
             self._pages.clear()

@@ -71,6 +71,13 @@ def line_strip(
     return Strip(segments, width)
 
 
+def rule_strip(text: str, width: int, styles: Mapping[str, Style]) -> Strip:
+    """`── 1,024 bytes are lost ───`: what happened between two lines."""
+    style = styles["base"] + styles["warning"]
+    body = Strip([Segment(f" ── {text} ", style)]).crop(0, width)
+    return Strip([*body, Segment("─" * (width - body.cell_length), style)], width)
+
+
 def _runs(
     text: str, offset: int, look: LineLook, base: Style, styles: Mapping[str, Style], hit: re.Pattern[str] | None
 ) -> list[Segment]:

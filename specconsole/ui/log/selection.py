@@ -99,6 +99,8 @@ class LineRange:
             return None
         row, place, piece = shown[max(0, min(y, len(shown) - 1))]
         offset = self._port.pieces(row)[place][0]
+        if offset < 0:  # a ruled line above it
+            return row, 0
         used = 0
         for number, character in enumerate(piece):
             used += cell_len(character)

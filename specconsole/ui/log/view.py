@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from specconsole.core.reading.model import PHASES, TimelineEntry
-from specconsole.ui.log.line_style import LineLook, line_strip, look_mark
+from specconsole.ui.log.line_style import LineLook, line_strip, look_mark, rule_strip
 
 if TYPE_CHECKING:
     from specconsole.ui.log.session import LogSession
@@ -181,8 +181,12 @@ class LogView(Widget, can_focus=True):
         row, place, piece = shown[y]
         line = session.rows.line(row)
         text = port.pages.text(line)
+        ruled = bool(port.rule_above(row))
+        if ruled and place == 0:
+            return Strip([*rule_strip(piece, width - 1, styles), self._track(y, port, styles)], width)
+        place -= ruled
         # Pieces of an ASCII line are all of one width but the last; elsewhere the offset is found again.
-        offset = place * port.width if text.isascii() else port.pieces(row)[place][0]
+        offset = place * port.width if text.isascii() else port.pieces(row)[place + ruled][0]
         look = LineLook(
             text=piece,
             offset=offset,

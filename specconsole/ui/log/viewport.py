@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from specconsole.ui.log.line_style import wrap_text
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
 Place = tuple[int, int]
 """(row, piece of the row's line): a line has one piece, or several when it is wrapped."""
+
+
+RULE = -1
+"""The "characters before" of a piece that is no text of the log but a ruled line about it."""
 
 
 class Viewport:
@@ -35,7 +40,18 @@ class Viewport:
     def pieces(self, row: int) -> list[tuple[int, str]]:
         """(characters before, text) of each piece of a row."""
         text = self.pages.text(self.rows.line(row))
-        return wrap_text(text, self.width) if self.wrap else [(0, text)]
+        pieces = wrap_text(text, self.width) if self.wrap else [(0, text)]
+        rule = self.rule_above(row)
+        return [(RULE, rule), *pieces] if rule else pieces
+
+    def rule_above(self, row: int) -> str:
+        """What happened between the row before and this one; "" for nothing."""
+        rules = self.pages.rules
+        if not rules:
+            return ""
+        line, before = self.rows.line(row), self.rows.line(row - 1) if row else -1
+        first = bisect_right(rules, before, key=lambda rule: rule[0])
+        return " · ".join(text for _, text in rules[first : bisect_right(rules, line, key=lambda rule: rule[0])])
 
     def shown(self) -> list[tuple[int, int, str]]:
         """(row, piece's place among its row's pieces, piece) for each screen row, top first."""
@@ -57,7 +73,7 @@ class Viewport:
     def end_place(self) -> Place:
         """The place at the top of the screen when its last row is the log's last."""
         total = len(self.rows)
-        if not self.wrap:
+        if not self.wrap and not self.pages.rules:
             return max(0, total - self.height), 0
         room, row = self.height, total
         while row > 0 and room > 0:
@@ -90,7 +106,7 @@ class Viewport:
         """Down by screen rows; follows when it comes to the end."""
         end = self.end_place()
         while rows > 0 and (self.top, self.sub) < end:
-            if self.wrap and self.sub + 1 < len(self.pieces(self.top)):
+            if (self.wrap or self.pages.rules) and self.sub + 1 < len(self.pieces(self.top)):
                 self.sub += 1
             else:
                 self.top, self.sub = self.top + 1, 0

@@ -257,7 +257,8 @@ class ConsoleScreen(Screen[None]):
                                     "hosts": self.hosts}  # fmt: skip
         for name, pane in panes.items():
             if self.small:
-                found.append((name, name, 2 + 12 * len(found), 4))
+                # The letter covers the tab's number; its name stands beside it.
+                found.append((name, "", self.small_top.tab_column(name), self.small_top.region.y + 3))
             elif pane.region.width:
                 found.append((name, name, pane.region.x + 2, pane.region.y))
         if self.launches.region.width:

@@ -17,7 +17,10 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
 class JumpScreen(ModalScreen[str | None]):
-    """Targets are (name, label, column, row); gives the name of the one whose letter was pressed."""
+    """Targets are (name, label, column, row), the label "" where it stands there already.
+
+    Gives the name of the one whose letter was pressed.
+    """
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 40%; }
@@ -32,7 +35,7 @@ class JumpScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         for letter, (_, label, column, line) in self._targets.items():
-            spot = Static(row(f" {letter} ", (f"{label} ", "not bold")), classes="spot")
+            spot = Static(row(f" {letter} ", (f"{label} " if label else "", "not bold")), classes="spot")
             spot.styles.offset = (column, line)
             yield spot
 

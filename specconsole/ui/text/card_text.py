@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from specconsole.core.views.launch import LaunchView
 
 SEEN_BEFORE_LINES = 3
+EVIDENCE_LINES = 3
 
 
 def card_kind(view: LaunchView | None) -> str:
@@ -46,13 +47,24 @@ def change_text(change: Mapping[str, Any]) -> str:
     return ", ".join(f"no {name}" if value is None else f"{name} = {value}" for name, value in change.items())
 
 
-def card(view: LaunchView, before: Sequence[str], width: int, now_s: float, *, brief: bool = False) -> list[Content]:
-    """Lines of the card that fits the view, each exactly `width` cells; empty without one. `brief`: fewer lines."""
+def card(
+    view: LaunchView,
+    before: Sequence[str],
+    width: int,
+    now_s: float,
+    *,
+    brief: bool = False,
+    evidence: Sequence[str] = (),
+) -> list[Content]:
+    """Lines of the card that fits the view, each exactly `width` cells; empty without one.
+
+    `brief`: fewer lines. `evidence`: what the GPUs say about a silence.
+    """
     kind = card_kind(view)
     if kind in ("failure", "suspect"):
         return _failure(view, kind, before, width, brief=brief)
     if kind == "stall":
-        return _stall(view, width)
+        return _stall(view, width, evidence[:1] if brief else evidence[:EVIDENCE_LINES])
     if kind == "left-over":
         lines = [fit(styled("! stopped, and this is still there", "bold $warning"), width)]
         lines += [fit(styled(f"  {line}"), width) for line in view.left_over[:5]]
@@ -107,7 +119,7 @@ def _headline(failure: Failure, kind: str, width: int) -> Content:
                    place, (at, "$muted")), width)  # fmt: skip
 
 
-def _stall(view: LaunchView, width: int) -> list[Content]:
+def _stall(view: LaunchView, width: int, evidence: Sequence[str]) -> list[Content]:
     reading = view.reading
     assert reading is not None
     silent = f" · silent for {duration(reading.silent_s)}" if reading.silent_s is not None else ""
@@ -117,6 +129,7 @@ def _stall(view: LaunchView, width: int) -> list[Content]:
     behind = ranks_behind(reading.ranks)
     if behind:
         lines.append(fit(row(("  behind  ", "$warning"), behind), width))
+    lines += [fit(row(("  GPUs    ", "$warning"), text), width) for text in evidence]
     lines.append(_keys(width, ("E", "collect evidence"), ("R", "relaunch"), ("c", "fold")))
     return lines
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from specconsole.core.launching.account_text import account_note
 from specconsole.ui.formatters import bar, clock_text, count, duration, fit, row, span, spread, styled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from specconsole.core.reading.model import EtaRange, Progress, Reading, TimelineEntry
     from specconsole.core.views.launch import LaunchView
 
@@ -146,8 +149,11 @@ def _basis(eta: EtaRange) -> str:
     return ", ".join(words)
 
 
-def outlook(view: LaunchView, width: int, now_s: float) -> Content:
-    """The line below the strip: rate and rest of this phase, when it answers, and what that rests on."""
+def outlook(view: LaunchView, width: int, now_s: float, *, reads: str = "", told: bool = False) -> Content:
+    """The line below the strip: rate and rest of this phase, when it answers, and what that rests on.
+
+    `reads`: where the weights come from just now. `told`: a card beside it says why nothing moves.
+    """
     if view.stale_since_s is not None:
         age = duration(max(0.0, now_s - view.stale_since_s))
         return fit(styled(f"the host can't be reached; all of this is {age} old", "$warning"), width)
@@ -157,7 +163,7 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
     if reading is None:
         return fit(Content(""), width)
     if view.state in ("answers", "not-answering") or reading.phase in ("ready", "serving"):
-        return fit(_running(view, reading), width)
+        return _joined(_running(view, reading), width)
     pieces: list[Content] = []
     progress = reading.progress
     if progress is not None and progress.rate_per_s:
@@ -170,7 +176,7 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
     elif progress is not None and progress.eta_s is not None:
         pieces.append(styled(f"by {_basis(progress.eta_s)}", "$muted"))
     if view.state == "stalled" or reading.stalled:
-        pieces.insert(0, styled(f"nothing moves: {reading.stall_reason or 'no sign of life'}", "bold $warning"))
+        pieces.insert(0, styled(_standstill(view, reading, told=told), "bold $warning"))
     if not pieces:
         silent = reading.silent_s if reading.silent_s is not None else view.last_log_mtime_age_s
         quiet = f"; the log is silent for {duration(silent)}" if silent is not None and silent >= 10 else ""
@@ -178,10 +184,27 @@ def outlook(view: LaunchView, width: int, now_s: float) -> Content:
                              "$muted"))  # fmt: skip
     if reading.basis == "tail":
         pieces.append(styled("read from the log's end only", "$muted"))
-    line = styled(" · ", "$rule").join(pieces)
-    if view.history_note and line.cell_length + len(view.history_note) + 3 <= width:
-        line += styled(f" · {view.history_note}", "$muted")
+    if reads and reading.phase == "weights":
+        pieces.append(styled(reads))
+    if view.history_note:
+        pieces.append(styled(view.history_note, "$muted"))
+    return _joined(pieces, width)
+
+
+def _joined(pieces: Sequence[Content], width: int) -> Content:
+    """As many pieces as fit whole, the first ones first."""
+    line = pieces[0]
+    for piece in pieces[1:]:
+        if line.cell_length + 3 + piece.cell_length <= width:
+            line += styled(" · ", "$rule") + piece
     return fit(line, width)
+
+
+def _standstill(view: LaunchView, reading: Reading, *, told: bool) -> str:
+    silent = reading.silent_s if reading.silent_s is not None else view.last_log_mtime_age_s
+    if told and silent is not None:
+        return f"nothing moves for {duration(silent)}"
+    return f"nothing moves: {reading.stall_reason or 'no sign of life'}"
 
 
 def _rate(progress: Progress) -> str:
@@ -194,7 +217,7 @@ def _rate(progress: Progress) -> str:
     return f"{rate:.1f} {unit}/s" if rate >= 1 else f"{1 / rate:.1f} s/{unit.removesuffix('s')}"
 
 
-def _running(view: LaunchView, reading: Reading) -> Content:
+def _running(view: LaunchView, reading: Reading) -> list[Content]:
     if view.state == "answers":
         took = f" after {duration(view.answered_after_s)}" if view.answered_after_s is not None else ""
         pieces = [row(("answers", "bold $success"), (took, "$muted"))]
@@ -214,7 +237,11 @@ def _running(view: LaunchView, reading: Reading) -> Content:
             pieces.append(styled(f"{metrics.running} running{waiting}"))
         if metrics.kv_usage is not None:
             pieces.append(styled(f"KV {metrics.kv_usage:.0%}"))
-    return styled(" · ", "$rule").join(pieces)
+    note = account_note(view.account)
+    if note:
+        # Behind the state: it says what all the figures are of.
+        pieces.insert(1, styled(note, "bold $warning"))
+    return pieces
 
 
 def _ended(view: LaunchView) -> Content:

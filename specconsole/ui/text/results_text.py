@@ -43,7 +43,7 @@ def table(results: ResultsView, width: int, *, first_column: int, compact: bool)
     detail_cells = [8, 9, 18]
     room = width - NAME_CELLS - (0 if compact else sum(detail_cells))
     shown = results.concurrencies[first_column : first_column + max(1, room // _CELL)]
-    head = " " * NAME_CELLS + "".join(f"{f'C={level}':>{_CELL}}" for level in shown)
+    head = f"{'tok/s':<{NAME_CELLS}}" + "".join(f"{f'C={level}':>{_CELL - 2}}  " for level in shown)
     head += "".join(f"{text:>{cells}}" for text, cells in zip(details, detail_cells, strict=False))
     lines = [fit(styled(head, "$muted"), width)]
     lines += [fit(_row(item, shown, compact), width) for item in results.rows]

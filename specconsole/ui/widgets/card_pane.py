@@ -32,7 +32,16 @@ class CardPane(TextPane):
             return []
         before = self._seen_before(launch)
         # A small screen keeps room for the log: the last line before must do.
-        return card(launch, before[-1:] if self.small else before, width, self.desk.monotonic_s(), brief=self.small)
+        return card(launch, before[-1:] if self.small else before, width, self.desk.monotonic_s(), brief=self.small,
+                    evidence=self._evidence(launch))  # fmt: skip
+
+    def _evidence(self, launch: LaunchView) -> list[str]:
+        host = self.desk.board.hosts.get(launch.host)
+        if host is None or card_kind(launch) != "stall":
+            return []
+        from specconsole.core.hardware.evidence import stall_evidence
+
+        return [fact.text for fact in stall_evidence(host, launch.launch_id)]
 
     def fit_height(self, width: int, *, small: bool) -> None:
         """Takes as many rows as the card has; called before the panes below are laid out."""

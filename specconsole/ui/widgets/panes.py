@@ -80,7 +80,11 @@ class PhasePane(TextPane):
             self.entitle(Content("no launch"))
             return [fit(styled("nothing is selected", "$muted"), width)]
         self.entitle(launch_text.title(launch))
-        return [launch_text.strip(launch, width), launch_text.outlook(launch, width, self.desk.monotonic_s())]
+        return [launch_text.strip(launch, width), _outlook(self.desk, launch, width)]
+
+
+def _outlook(desk: Desk, launch: LaunchView, width: int) -> Content:
+    return launch_text.outlook(launch, width, desk.monotonic_s(), reads=desk.reads(), told=desk.card_is_open())
 
 
 class ErrandsLine(TextPane):
@@ -114,13 +118,15 @@ class SmallTop(TextPane):
 
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch, host = self.desk.launch, self.desk.launch_host
-        gpu = gpu_summary(host, width) if host is not None else fit(styled("no host yet; H adds one", "$muted"), width)
+        gpu = gpu_summary(host, width) if host is not None else fit(styled(" no host yet; H adds one", "$muted"), width)
         if launch is None:
-            two = [fit(styled("nothing launched yet; l starts a server", "$muted"), width), fit(Content(""), width)]
+            two = [fit(styled(" nothing launched yet; l starts a server", "$muted"), width), fit(Content(""), width)]
         else:
-            name = row(launch_text.MARKS[launch.state], " ", (launch.name, "bold"), "  ")
-            two = [name + launch_text.strip(launch, width - name.cell_length),
-                   launch_text.outlook(launch, width, self.desk.monotonic_s())]  # fmt: skip
+            name = row(" ", launch_text.MARKS[launch.state], " ", (launch.name, "bold"), "  ")
+            two = [
+                name + launch_text.strip(launch, width - 1 - name.cell_length) + Content(" "),
+                Content(" ") + _outlook(self.desk, launch, width - 2) + Content(" "),
+            ]
         return [gpu, *two, self._tabs(width)]
 
     def _tabs(self, width: int) -> Content:
@@ -132,7 +138,14 @@ class SmallTop(TextPane):
             parts += [(text, "bold $background on $primary" if tab == self.tab else "$muted on $panel"), " "]
             self._tab_at.append((place, place + len(text), tab))
             place += len(text) + 1
-        return spread(row(*parts), self.note, width)
+        tabs = row(*parts)
+        room = width - 2 - tabs.cell_length
+        note = self.note.truncate(room, ellipsis=True) if room > 0 else Content("")
+        return spread(tabs, note + Content(" "), width)
+
+    def tab_column(self, name: str) -> int:
+        """Where a tab begins."""
+        return next((start for start, _, tab in self._tab_at if tab == name), 0)
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 3:

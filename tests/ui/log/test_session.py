@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
+from specconsole.services.spool import Spool
 from specconsole.ui.log.line_style import wrap_text
 from specconsole.ui.log.session import LogSession
 from tests.ui.conftest import until
@@ -190,3 +192,34 @@ async def test_selecting_by_mouse_takes_characters() -> None:
     session.range.press(3, 2)
     session.range.release()
     assert session.range.ends is None
+
+
+def test_what_was_lost_stands_between_the_lines(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append(b"".join(b"line %d\n" % n for n in range(10)))
+    spool.mark("lost", 512, "512 bytes are lost here")
+    spool.append(b"half")
+    spool.mark("truncated", None, "the file was truncated")
+    spool.append(b"line\n" + b"".join(b"line %d\n" % n for n in range(20, 40)))
+    assert spool.mark_lines() == ((10, "512 bytes are lost here"), (11, "the file was truncated"))
+    session = LogSession(spool, lambda: None)
+    port = session.port
+    port.width, port.height = 40, 8
+    port.go(8)
+    texts = [piece for _, _, piece in port.shown()]
+    assert texts == ["line 8", "line 9", "512 bytes are lost here", "halfline", "the file was truncated", "line 20",
+                     "line 21", "line 22"]  # fmt: skip
+    port.forward(3)
+    assert port.shown()[0][2] == "halfline"
+    port.back(2)
+    assert port.shown()[0][2] == "line 9"
+    port.forward(1000)
+    assert port.follow
+    assert port.shown()[-1][2] == "line 39"
+    assert len(port.shown()) == 8
+    session.range.press(3, 0)
+    port.go(9)
+    session.range.press(2, 1)
+    session.range.drag(4, 2)
+    assert session.selected_text() == "half"
+    spool.close()

@@ -1,4 +1,4 @@
-"""How a launch really runs, for a terminal and a pipe."""
+"""How a launch really runs, in words."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ def account_lines(account: Account | None) -> list[str]:
     if unknown:
         lines.append("the server does not say: " + ", ".join(unknown))
     return lines
+
+
+def account_note(account: Account | None) -> str:
+    """What is not as it was asked, in a few words; "" when all is, or nothing is known."""
+    if account is None:
+        return ""
+    if account.speculation_off:
+        return "runs without speculation"
+    count = sum(1 for report in account.reports if report.state in ("overridden", "ignored"))
+    return f"{count} setting{'s' if count > 1 else ''} not as asked" if count else ""
 
 
 def speculation_text(found: Speculation) -> str:
