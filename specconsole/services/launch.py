@@ -64,7 +64,7 @@ class LaunchWatch:
         account: AccountWatch,
         http: HttpClient,
     ) -> None:
-        self.record = record
+        self.record, self._ended_before_us = record, record.exited and not record.alive
         self._first_answer = FirstAnswer(launcher, clock, record)
         self.intake = intake
         self._launcher = launcher
@@ -331,9 +331,9 @@ class LaunchWatch:
             case "tell-answers":
                 after = "" if self.answered_after_s is None else f" after {self.answered_after_s:.1f} s"
                 self._tell("answers", f"answers{after}")
-            case "tell-failed":
+            case "tell-failed" if not self._ended_before_us:
                 self._tell("failed", failure_note(self.record, self._reading))
-            case "tell-stopped":
+            case "tell-stopped" if not self._ended_before_us:
                 self._tell("stopped", describe_exit(self.record.exit_status))
             case "tell-stalled":
                 reason = self._reading.stall_reason if self._reading is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 from specconsole.cli.main import main
 from specconsole.core.launching.script import MACHINE
+from specconsole.wiring import open_supervisor
 from tests.cli.console import Verbs, start_console, write_profile
 from tests.support.victims import victim_argv
 from tests.support.waiting import free_port, wait_until
@@ -308,3 +310,18 @@ def test_a_store_that_cannot_be_opened_stands_in_nobodys_way_to_stop(
     done = verbs("stop", launch_id)
     assert (done.status, "nothing is left" in done.out) == (0, True)
     assert store.read_bytes() == b"not a database at all, and nobody's to throw away"
+
+
+def test_what_ended_before_a_console_looked_is_no_news(verbs: Verbs, tmp_path: Path) -> None:
+    """A window that opens rings no bell for the failures of last week."""
+    launch_id = verbs("launch", "--wait", str(write_profile(tmp_path, "p", ["/bin/false"]))).out.strip()
+
+    async def look() -> tuple[str, list[str]]:
+        async with open_supervisor(("local",), read_only=True) as console:
+            await console.supervisor.discovered("local")
+            await console.supervisor.watches[launch_id].settled()
+            return console.board.launches[launch_id].state, [fact.kind for fact in console.board.facts]
+
+    state, kinds = asyncio.run(look())
+    assert state == "failed"
+    assert "failed" not in kinds
