@@ -8,7 +8,9 @@ both means what the hand-written file says.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,15 +92,31 @@ class HostsFiles:
 def ssh_aliases(config: str = "~/.ssh/config") -> list[str]:
     """Names of `Host` lines without patterns, in order: what a person may mean by a host's name.
 
-    Files that are included are left out; a name that is only there works all the same.
+    Included files are read as well, each once; what can't be read or parsed is left out.
     """
-    try:
-        text = Path(config).expanduser().read_text("utf-8", "replace")
-    except OSError:
-        return []
     names: dict[str, None] = {}
-    for line in text.splitlines():
-        words = line.replace("=", " ", 1).split()
-        if words and words[0].lower() == "host":
-            names.update((name, None) for name in words[1:] if not any(c in name for c in "*?!"))
+    _collect_aliases(Path(config).expanduser(), names, set())
     return list(names)
+
+
+def _collect_aliases(path: Path, names: dict[str, None], seen: set[Path]) -> None:
+    try:
+        if path.resolve() in seen:
+            return
+        seen.add(path.resolve())
+        text = path.read_text("utf-8", "replace")
+    except (OSError, RuntimeError):
+        return
+    for line in text.splitlines():
+        try:
+            words = shlex.split(line.replace("=", " ", 1), comments=True)
+        except ValueError:
+            continue
+        what = words[0].lower() if words else ""
+        if what == "host":
+            names.update((name, None) for name in words[1:] if name.isprintable() and not set(name) & set("*?! "))
+        elif what == "include":
+            for pattern in words[1:]:
+                # Relative ones are meant from ~/.ssh, wherever the including file is (ssh_config(5)).
+                for found in sorted(glob.glob(str(Path("~/.ssh").expanduser() / Path(pattern).expanduser()))):
+                    _collect_aliases(Path(found), names, seen)

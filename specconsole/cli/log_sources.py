@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import stat
 import time
 from typing import Protocol
 
 from specconsole.core.hosts.backoff import delay_s
 from specconsole.core.hosts.link_state import waits_for_person
 from specconsole.core.reading.reading import Reader
-from specconsole.errors import FileMissingError, TransportError
+from specconsole.errors import BadInputError, FileMissingError, TransportError
 from specconsole.ports import Link, Transport
 
 _BLOCK_BYTES = 1 << 20
@@ -79,8 +80,18 @@ async def read_from_host(host: str, path: str, reader: Reader, listener: Listene
     from specconsole.wiring import open_transport
 
     async with open_transport(host) as transport:
-        if await transport.stat(path) is None:
+        # Paths that are not absolute are the home folder's, as for scp; `~` itself means nothing to SFTP.
+        path = path[2:] if path.startswith("~/") else path
+        found = await transport.stat(path)
+        if found is None:
             raise FileMissingError("no such file", where=f"{host}:{path}")
+        kind = stat.S_IFMT(found.mode)
+        if kind and kind != stat.S_IFREG:
+            # A pipe or a device would be waited for, or read, for ever.
+            raise BadInputError(
+                "is a folder" if kind == stat.S_IFDIR else "is no regular file", where=f"{host}:{path}",
+                try_="the path of a log file",
+            )  # fmt: skip
         follower = Follower(transport, path)
         quiet = 0
         try:

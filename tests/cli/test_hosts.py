@@ -138,3 +138,14 @@ def test_a_password_typed_on_the_terminal_gets_in_and_is_shown_nowhere(isolated_
         assert PASSWORD.encode() not in tmux.raw()
         found = [path for path in isolated_home.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()]
         assert not found
+
+
+@pytest.mark.parametrize("sftp", [True, False])
+def test_only_a_regular_file_is_read_as_a_log(hosts: Hosts, isolated_home: Path, sftp: bool) -> None:
+    options = {} if sftp else {"Subsystem": ""}
+    with sshd_lab(options=options, hide_sftp_server=not sftp) as lab:
+        lab.client_config(isolated_home)
+        for path, said in (("/etc", "is a folder"), ("/dev/zero", "is no regular file")):
+            done = hosts("log", f"lab:{path}")
+            assert done.returncode == 2
+            assert f"lab:{path}: {said} (try: " in done.stderr

@@ -28,15 +28,19 @@ class Client(asyncssh.SSHClient):
         self.banner = ""
         self.key_trusted = False
         """The key exchange is over: the host's key was one we know."""
-        self.reached = False
-        """The host spoke SSH with us."""
+        self._connection: asyncssh.SSHClientConnection | None = None
         self.unlocked: list[asyncssh.SSHKey] = []
         self.lost: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._encrypted = list(encrypted_keys)
         self._passwords = 0
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
-        self.reached = True
+        self._connection = conn
+
+    @property
+    def reached(self) -> bool:
+        """The host spoke SSH with us: its version line came. That TCP connects says nothing yet."""
+        return self._connection is not None and bool(self._connection.get_extra_info("server_version"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.lost.done():

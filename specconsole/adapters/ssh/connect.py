@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import asyncssh
+from asyncssh.public_key import get_default_public_key_algs
 
 from specconsole.adapters.ssh import known_hosts
 from specconsole.adapters.ssh.client import Client
@@ -119,6 +120,8 @@ class Connector:
         self, settings: HostSettings, client: Client, tunnel: Connected | None, proxy: ProxyProcess | None
     ) -> asyncssh.SSHClientConnection:
         known = await asyncio.to_thread(known_hosts.load, settings.known_files)
+        port = None if settings.key_port == known_hosts.DEFAULT_PORT else settings.key_port
+        plain, authorities = known.match(settings.key_name, "", port)[:2]
         keys: list[Any] = [*self._unlocked, *settings.plain_keys]
         extra: dict[str, Any] = {}
         if settings.explicit_user is not None:
@@ -127,6 +130,12 @@ class Connector:
             extra["port"] = settings.explicit_port
         if proxy is not None:
             extra["sock"] = proxy.sock
+        if authorities and not plain:
+            # asyncssh 2.24 would take certificates alone, and a host without one would hang up with no reason given.
+            extra["server_host_key_algs"] = "default"
+        elif not plain and not settings.names_key_algorithms:
+            # A certificate that nobody here can judge would be refused for good; the key itself a person can look at.
+            extra["server_host_key_algs"] = [name.decode() for name in get_default_public_key_algs()]
         patient = client.asker is not None
         async with asyncio.timeout(None if patient else CONNECT_S + LOGIN_S):
             return await asyncssh.connect(
@@ -150,7 +159,10 @@ class Connector:
             return await self._explain_key(settings, client.offered, name)
         if isinstance(error, asyncssh.HostKeyNotVerifiable):
             # Revoked, or a certificate that no trusted authority signed.
-            return HostKeyChangedError(one_line(str(error)), known="", offered="", where=name)
+            return HostKeyChangedError(
+                one_line(str(error)), known="", offered="", where=name,
+                try_=f"ask who runs the host; see the @revoked and @cert-authority lines of {settings.known_files[0]}",
+            )  # fmt: skip
         if isinstance(error, asyncssh.PermissionDenied) and client.wanted:
             return NeedsPersonError(
                 f"{'declined' if client.declined else 'asks for'}: {client.wanted}", where=name,

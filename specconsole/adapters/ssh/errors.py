@@ -53,7 +53,10 @@ def while_connecting(error: Exception, host: str, *, heard: bool) -> TransportEr
         return HostUnreachableError("no answer in time", where=host, try_="check the network, VPN or jump host")
     if isinstance(error, (asyncssh.DisconnectError, ConnectionError)):
         when = "while logging in" if heard else "before a word was said (sshd busy, or a firewall)"
-        return HostUnreachableError(f"the connection was closed {when}: {text}", where=host)
+        return HostUnreachableError(
+            f"the connection was closed {when}: {text}", where=host,
+            try_=f"ssh -v {host}" if heard else "check the port: what answers there must be an SSH server",
+        )  # fmt: skip
     if isinstance(error, OSError):
         return HostUnreachableError(_os_text(error, text), where=host)
     return TransportError(text, where=host)
@@ -86,7 +89,9 @@ def file_errors(host: str, path: str) -> Iterator[None]:
     except asyncssh.ChannelOpenError as error:
         raise lost(host, error) from None
     except asyncssh.SFTPError as error:
-        raise SpecconsoleError(one_line(str(error)) or type(error).__name__, where=where) from None
+        # OpenSSH says the one word "Failure" for all that it has no code for: a folder, a name that is too long.
+        said = one_line(str(error)) or type(error).__name__
+        raise SpecconsoleError(f"can't be read: the host says {said!r}", where=where, try_="ls -ld there") from None
     except ValueError as error:
         # asyncssh says "I/O operation on closed file" for a handle whose connection went away.
         raise lost(host, error) from None

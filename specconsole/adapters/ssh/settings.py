@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import asyncssh
 
@@ -16,6 +18,11 @@ from specconsole.core.hosts.plain_text import one_line
 from specconsole.errors import BadInputError
 
 DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_ed25519_sk", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_rsa")
+
+CONFIG_S = 15.0
+"""For `Match exec`: a command of the person's own that may ask the network."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,8 @@ class HostSettings:
     """The first one is the one that is written to."""
     key_alias: str | None = None
     config_files: tuple[str, ...] = ()
+    names_key_algorithms: bool = False
+    """HostKeyAlgorithms is set: which ones are asked for is the person's choice."""
     explicit_user: str | None = None
     explicit_port: int | None = None
 
@@ -67,11 +76,19 @@ async def resolve(name: str) -> HostSettings:
         extra["port"] = address.port
     config = await asyncio.to_thread(config_files)
     try:
-        options = await asyncio.to_thread(
-            asyncssh.SSHClientConnectionOptions,
-            host=address.host, config=config, client_keys=None, known_hosts=None, agent_forwarding=False,
-            **extra,
-        )  # fmt: skip
+        options = await _in_time(
+            lambda: asyncssh.SSHClientConnectionOptions(
+                host=address.host, config=config, client_keys=None, known_hosts=None, agent_forwarding=False, **extra
+            )
+        )
+    except TimeoutError:
+        raise BadInputError(
+            f"not read within {CONFIG_S:.0f} s: a `Match exec` in it hangs",
+            where="~/.ssh/config",
+            try_=f"ssh -G {name}",
+        ) from None
+    except RecursionError:
+        raise BadInputError("its Include lines go in a circle", where="~/.ssh/config", try_=f"ssh -G {name}") from None
     except (asyncssh.Error, OSError, ValueError) as error:
         raise BadInputError(one_line(str(error)), where="~/.ssh/config", try_=f"ssh -G {name}") from None
     found = options.config
@@ -88,8 +105,39 @@ async def resolve(name: str) -> HostSettings:
         known_files=(*(user_files or USER_FILES),
                      *(_strings(found.get("GlobalKnownHostsFile", ())) or GLOBAL_FILES)),
         key_alias=options.host_key_alias, config_files=tuple(config),
+        names_key_algorithms=bool(found.get("HostKeyAlgorithms")),
         explicit_user=address.user, explicit_port=address.port,
     )  # fmt: skip
+
+
+async def _in_time(work: Callable[[], _T]) -> _T:
+    """Runs it in a thread that nobody waits for: a `Match exec` that hangs must not hold up the console's end.
+
+    Raises what `work` raises, and TimeoutError after CONFIG_S.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_T] = loop.create_future()
+
+    def settle(result: _T | None, error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(cast(_T, result))
+
+    def body() -> None:
+        result, failed = None, None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            failed = error
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            loop.call_soon_threadsafe(settle, result, failed)
+
+    threading.Thread(target=body, name="ssh_config", daemon=True).start()
+    async with asyncio.timeout(CONFIG_S):
+        return await done
 
 
 def _strings(value: object) -> list[str]:

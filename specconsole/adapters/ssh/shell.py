@@ -104,7 +104,10 @@ class Shell:
             if self._error is not None:
                 raise lost(self.host, self._error)
             said = one_line(out.output + b" " + err.output, 200)
-            raise TransportError(f"the host gives no shell for commands{': ' + said if said else ''}", where=self.host)
+            raise TransportError(
+                f"the host gives no shell for commands{': ' + said if said else ''}", where=self.host,
+                try_=f"ssh {self.host} sh -c true; look at the login shell and what its start-up files do",
+            )  # fmt: skip
         self.chatter_bytes = len(out.output) + len(err.output)
         self.has_setsid, self.has_timeout = b"s" in out.words, b"t" in out.words
 

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from specconsole.errors import (
+    EXIT_BAD_INPUT,
     EXIT_CANCELLED,
     EXIT_FAILED,
     EXIT_OK,
@@ -100,8 +101,11 @@ def _list(args: argparse.Namespace) -> int:
 
 def _add(args: argparse.Namespace) -> int:
     from specconsole.core.hosts.listing import HostEntry, decode_hosts, encode_hosts
+    from specconsole.core.hosts.names import LOCAL
     from specconsole.wiring import hosts_files
 
+    if args.name == LOCAL:
+        raise BadInputError("`local` is this machine, and is always there", try_="another name")
     entry = HostEntry(
         args.name, ssh=args.ssh, read_only=args.host_read_only, connect=not args.on_demand, note=args.note
     )
@@ -149,6 +153,9 @@ async def _check_one(name: str, *, as_json: bool) -> tuple[int, dict[str, Any]]:
     from specconsole.services.host_check import check
     from specconsole.wiring import open_transport, system_clock
 
+    if sys.stderr.isatty():
+        # A line of its own: a question for a passphrase may come next.
+        print(f"{name}: connecting and looking around ...", file=sys.stderr, flush=True)
     try:
         async with open_transport(name) as transport:
             checked = await check(transport, system_clock())
@@ -164,7 +171,8 @@ async def _check_one(name: str, *, as_json: bool) -> tuple[int, dict[str, Any]]:
 
 def _unreachable(name: str, state: str, error: SpecconsoleError) -> tuple[int, dict[str, Any]]:
     print(f"specconsole hosts check: {error}", file=sys.stderr)
-    return EXIT_UNREACHABLE, {"host": name, "state": state, "error": error.what, "try": error.try_, "findings": []}
+    status = EXIT_BAD_INPUT if isinstance(error, BadInputError) else EXIT_UNREACHABLE
+    return status, {"host": name, "state": state, "error": error.what, "try": error.try_, "findings": []}
 
 
 _SIGNS = {"works": "ok     ", "limited": "limited", "broken": "BROKEN "}

@@ -63,6 +63,9 @@ def _entry(name: str, table: Any, text: str, path: str) -> HostEntry:
             kind = {str: "a text in quotes", bool: "true or false"}[_KINDS[key]]
             raise BadInputError(f"`{key}` must be {kind}", where=_place(text, path, (*here, key)))
         values[key] = value
+    if any(not c.isprintable() for c in values.get("note", "")):
+        # It is printed in lists: no byte of a file may drive a terminal or break a line.
+        raise BadInputError("`note` must be one line of plain text", where=_place(text, path, (*here, "note")))
     entry = HostEntry(name, **values, place=where)
     if name == LOCAL and entry.ssh:
         raise BadInputError(f"`{LOCAL}` is this machine and has no `ssh`", where=_place(text, path, (*here, "ssh")))

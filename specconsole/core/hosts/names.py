@@ -25,6 +25,8 @@ def parse_address(name: str) -> Address:
 
     Raises BadInputError for what could be taken for an option or can't be a name at all.
     """
+    if "://" in name:
+        raise BadInputError(f"not a host: {name!r}", try_="user@host[:port], without the scheme")
     user, at, rest = name.rpartition("@")
     if name.startswith("-") or rest.startswith("-") or not rest or any(c.isspace() or ord(c) < 32 for c in name):
         raise BadInputError(f"not a host: {name!r}", try_="an alias of ~/.ssh/config, or user@host[:port]")
