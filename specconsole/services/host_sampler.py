@@ -34,6 +34,7 @@ _FACTS_S = 300.0
 _SILENT_S = 10.0
 _LINK_S = 2.0
 """While a link is down every call fails at once; figures should be back soon after it is up."""
+_SLOW_S = 4.0
 _MOST_PIDS = 256
 
 
@@ -306,11 +307,17 @@ async def look_once(
             return
         picture.gpu_tool, picture.source_note = probe.tool, probe.note
         try:
+            began_s = clock.monotonic_s()
             picture.gpus.saw_tick(await probe.snapshot(), clock.monotonic_s())
+            took_s = clock.monotonic_s() - began_s
             processes = await probe.processes()
             pids = {process.pid for process in processes if process.pid is not None}
             picture.gpus.saw_processes(processes, await ask_owners(transport, pids))
-            picture.saw_facts(await probe.facts())
+            if took_s < _SLOW_S:
+                picture.saw_facts(await probe.facts())
+            else:
+                # Half a dozen calls more: minutes, when one takes this long.
+                picture.note("slow", f"{probe.tool} takes {took_s:.0f} s: driver version and topology are left out")
         except GpuToolError as error:
             picture.gpu_note = str(error.trouble)
 

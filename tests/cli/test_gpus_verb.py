@@ -6,11 +6,14 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specconsole.cli.main import main
+from specconsole.core.hardware.report import gpu_report
+from specconsole.core.views.host import GpuView, HostView
 from specconsole.errors import EXIT_BAD_INPUT, EXIT_OK, EXIT_UNREACHABLE
 from tests.support.fixtures_gpus import FakeGpus
 
@@ -77,3 +80,23 @@ def test_watching_goes_on_until_it_is_interrupted(fake_gpus: FakeGpus) -> None:
     assert "Traceback" not in err
     # One stream for all the time.
     assert len([call for call in fake_gpus.calls() if "-l 1" in call]) == 1
+
+
+def test_a_slow_tool_is_asked_for_the_figures_only_and_says_so(
+    fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specconsole.services.host_sampler._SLOW_S", 0.0)
+    fake_gpus.set(gpus=[{"index": 0, "name": "A\x1b[31m" + "b" * 300}])
+    assert main(["gpus", "local"]) == EXIT_OK
+    out = capsys.readouterr().out
+    assert "driver version and topology are left out" in out
+    assert "\x1b" not in out
+    assert "b" * 61 not in out
+    assert not [call for call in fake_gpus.calls() if call.startswith("topo")]
+
+
+def test_figures_that_no_tool_renews_say_their_age() -> None:
+    gpu = GpuView(index=0, uuid="GPU-0", name="NVIDIA Fake")
+    view = HostView("there", "up", gpus=(gpu,), gpu_as_of_s=10.0, as_of_s=100.0, gpu_note="the driver is gone")
+    assert any("90 s old" in line or "1 min old" in line for line in gpu_report(view))
+    assert not any(" old" in line for line in gpu_report(replace(view, gpu_note="", gpu_as_of_s=99.0)))

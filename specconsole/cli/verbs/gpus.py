@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from specconsole.errors import EXIT_OK, EXIT_UNREACHABLE, SpecconsoleError
+from specconsole.errors import EXIT_BAD_INPUT, EXIT_OK, EXIT_UNREACHABLE, BadInputError, SpecconsoleError
 
 if TYPE_CHECKING:
     from specconsole.core.views.host import HostView
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 HELP = "show GPUs, their processes and the machine around them, for several hosts at once"
 
 
+EPILOG = (
+    "exit status: 0 all hosts told, 2 a name or argument is wrong, 3 a host can't be reached (the others are shown); "
+    "a GPU tool that is missing or broken is a line of its host"
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
     parser.add_argument(
         "hosts",
         nargs="*",
@@ -36,8 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.every is not None and not 1 <= args.every <= 3600:
-        from specconsole.errors import BadInputError
-
         raise BadInputError("--every takes 1 to 3600 seconds")
     hosts = list(dict.fromkeys(args.hosts)) or _known_hosts()
     return asyncio.run(_watch(hosts, args) if args.watch else _once(hosts, args))
@@ -71,35 +76,29 @@ async def _once(hosts: list[str], args: argparse.Namespace) -> int:
     from specconsole.core.hardware.report import gpu_report
     from specconsole.services.host_sampler import look_once
 
-    async def look(name: str) -> HostView | str:
+    async def look(name: str) -> tuple[int, dict[str, Any]]:
+        """(exit status, JSON of a host); the text for people is printed at once: one slow host holds up no other."""
         try:
             async with wiring.open_transport(name) as transport:
-                return await look_once(transport, wiring.system_clock(), wiring.hardware_tools())
+                view = await look_once(transport, wiring.system_clock(), wiring.hardware_tools())
+                if not args.json:
+                    print("\n".join(gpu_report(view)), flush=True)
+                return EXIT_OK, as_json(view, history=args.history)
         except* SpecconsoleError as errors:
-            problem = str(errors.exceptions[0])
+            error = errors.exceptions[0]
+            status = EXIT_BAD_INPUT if isinstance(error, BadInputError) else EXIT_UNREACHABLE
+            problem = str(error)
         except* TimeoutError:
-            problem = f"{name}: no answer in time"
-        return problem
+            status, problem = EXIT_UNREACHABLE, f"{name}: no answer in time (try: specconsole hosts check {name})"
+        print(f"specconsole gpus: {problem}", file=sys.stderr)
+        return status, {"name": name, "error": problem}
 
     if sys.stderr.isatty():
-        print(f"looking at {len(hosts)} host(s) ...", end="\r", file=sys.stderr, flush=True)
+        print(f"looking at {len(hosts)} host(s) ...", file=sys.stderr, flush=True)
     found = await asyncio.gather(*(look(name) for name in hosts))
-    if sys.stderr.isatty():
-        print(end="\x1b[K", file=sys.stderr, flush=True)
-    failed = 0
-    shapes: list[dict[str, Any]] = []
-    for name, view in zip(hosts, found, strict=True):
-        if isinstance(view, str):
-            failed += 1
-            print(f"specconsole gpus: {view}", file=sys.stderr)
-            shapes.append({"name": name, "error": view})
-        elif args.json:
-            shapes.append(as_json(view, history=args.history))
-        else:
-            print("\n".join(gpu_report(view)))
     if args.json:
-        print(json.dumps(shapes, indent=2))
-    return EXIT_UNREACHABLE if failed else EXIT_OK
+        print(json.dumps([shape for _, shape in found], indent=2))
+    return max((status for status, _ in found), default=EXIT_OK)
 
 
 async def _watch(hosts: list[str], args: argparse.Namespace) -> int:

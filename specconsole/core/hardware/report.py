@@ -9,6 +9,8 @@ from specconsole.core.views.host import GpuView, HostView
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _GIB = 1 << 30
+_MOST_NAME = 60
+_STALE_S = 10.0
 
 
 def bar(share: float | None, width: int) -> str:
@@ -39,7 +41,8 @@ def gpu_title(gpus: Sequence[GpuView]) -> str:
     """`8 × NVIDIA H200`, `2 × NVIDIA H200 + 1 × NVIDIA L4`."""
     counts: dict[str, int] = {}
     for gpu in gpus:
-        counts[gpu.name] = counts.get(gpu.name, 0) + 1
+        name = gpu.name if len(gpu.name) <= _MOST_NAME else gpu.name[: _MOST_NAME - 1] + "…"
+        counts[name] = counts.get(name, 0) + 1
     return " + ".join(f"{count} × {name}" for name, count in counts.items())
 
 
@@ -102,6 +105,9 @@ def gpu_report(view: HostView) -> list[str]:
     lines = [title, f"   {host_line(view)}"]
     if view.gpu_note:
         lines.append(f"   {view.gpu_note}")
+    age_s = None if view.gpu_as_of_s is None else view.as_of_s - view.gpu_as_of_s
+    if view.gpus and age_s is not None and (view.gpu_note or age_s > _STALE_S):
+        lines.append(f"   the GPU figures below are {age_text(age_s)} old")
     if view.gpu_source_note and view.gpus:
         lines.append(f"   ({view.gpu_source_note})")
     for gpu in view.gpus:
