@@ -104,8 +104,8 @@ def test_resizing_at_any_moment_and_few_colours(start_tmux: Callable[..., Tmux])
     for columns, rows in ((80, 24), (200, 60), (40, 12), (120, 30), (80, 24)):
         tmux.resize(columns, rows)
         wait_until(lambda: "eagle3-topk1" in tmux.screen(), what="the phase line is there")
-    seen = tmux.wait_for("1 log")
-    assert "weights" in seen
+    tmux.wait_for("1 log")
+    wait_until(lambda: "weights" in tmux.screen(), what="the screen is drawn at its new size", timeout_s=60)
     assert not re.search(rb"\x1b\[[\d;]*[34]8;[25];", tmux.raw())
     tmux.keys("q")
     assert tmux.exit_status() == 0

@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _status(args: argparse.Namespace) -> int:
-    from specconsole.core.launching.account_text import account_lines
     from specconsole.cli.launch_text import launch_json
+    from specconsole.core.launching.account_text import account_lines
     from specconsole.wiring import open_supervisor
 
     hosts = tuple(dict.fromkeys(args.host or ["local"]))
