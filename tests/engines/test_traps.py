@@ -146,7 +146,10 @@ async def test_vllm_whose_engine_is_killed_ends_with_0_and_is_a_failure(
     await watched.answers(console, start)
     (engine,) = witness.pids_named(start.launch_id, "EngineCore")
     os.kill(engine, signal.SIGKILL)
-    view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "failed", timeout_s=120)
+    # The status is written down a moment after the end.
+    view = await console.supervisor.wait(
+        start.launch_id, lambda view: view.state == "failed" and view.exit_status is not None, timeout_s=120
+    )
     assert view.exit_status == 0, "the trap: the status says that all is well"
     assert failed_as(view) is not None
     assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
