@@ -271,3 +271,29 @@ async def test_a_made_up_acceptance_reads_as_set_and_is_stamped(
     assert point.acceptance.accept_length == pytest.approx(length, rel=0.12)
     assert "simulated" in point.all_marks
     assert result.conditions.simulated == f"--spec-synth-len {length}"
+
+
+def test_interrupted_it_ends_the_run_and_keeps_what_it_measured(
+    verbs: Verbs, llama: LlamaServer, tmp_path: Path
+) -> None:
+    name = workload(tmp_path, concurrency=[1], requests_per_concurrency=3)
+    process = start_console("bench", llama.base_url, "--workload", name, "--repeats", "500")
+    assert process.stderr is not None
+    assert process.stdout is not None
+    bench_id = ""
+    for line in process.stderr:
+        if line.startswith(b"run "):
+            bench_id = line.split()[1].decode()
+        if line.startswith(b"point 1/"):
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    process.stdout.read()
+    assert process.wait(60) == 130, rest
+    process.stdout.close()
+    process.stderr.close()
+    assert b"Traceback" not in rest
+    assert runs_of(bench_id) == set()
+    (kept,) = verbs("results", "--json").json
+    assert (kept["result_id"], kept["ended"]) == (bench_id, "cancelled")
+    assert 1 <= len(kept["points"]) < 500
