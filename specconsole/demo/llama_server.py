@@ -26,6 +26,8 @@ def build_parser() -> argparse.ArgumentParser:
     # llama.cpp's threads spin while they wait for each other: on a busy machine two are many times slower than one.
     parser.add_argument("-t", "--threads", type=int, default=1)
     parser.add_argument("--spec-draft-n-max", type=int, default=4, metavar="TOKENS", help="drafted a step at most")
+    parser.add_argument("--spec-synth-len", type=float, default=0.0, metavar="TOKENS",
+                        help="make acceptance up: tokens a target step on average (0: off)")  # fmt: skip
     parser.add_argument("-lv", "--verbosity", type=int, default=3)
     return parser
 
@@ -55,6 +57,8 @@ def build_params(args: argparse.Namespace) -> Any:
         draft_model.path = args.draft
         speculative.draft.mparams = draft_model
         speculative.draft.n_max = args.spec_draft_n_max
+        if args.spec_synth_len:
+            speculative.synth_len = args.spec_synth_len
     return params
 
 
