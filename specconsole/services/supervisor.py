@@ -284,7 +284,7 @@ class Supervisor:
         spec = watch.record.spec
         if spec is not None:
             past = await self._recorder.past(spec, watch.host)
-            watch.last_start_s = past.last_start_s
+            watch.past_starts_s = past.took_s
             watch.intake.use_history(past.key, past.history)
         try:
             await watch.run()
