@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
     from specconsole.core.reading.reading import Reader
 
     if args.engine is not None and load(args.engine) is None:
-        raise BadInputError(f"no engine of that name: {args.engine!r}", try_=", ".join(folder_names()).replace("_", "-"))
+        raise BadInputError(
+            f"no engine of that name: {args.engine!r}", try_=", ".join(folder_names()).replace("_", "-")
+        )
     reader = Reader(engine=args.engine)
     remote = _remote(args.log)
     if args.log == "-":

@@ -40,7 +40,7 @@ def owned(
     leads_session: bool = True,
 ) -> Owned:
     """Sorts a process table. `leads_session` False: its session may be somebody's shell (an adopted server).
-     `seen` are those that an earlier look has proven (a child that was then still a child)."""
+    `seen` are those that an earlier look has proven (a child that was then still a child)."""
     before = set(seen)
     same_boot = server is not None and server.boot == table.boot
     alive = [process for process in table.processes if not process.dead]
