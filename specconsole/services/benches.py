@@ -35,7 +35,7 @@ from specconsole.services.bench_store import BenchStore
 from specconsole.services.bench_target import Target, has_metrics, model_name, target_of_launch, target_of_url
 from specconsole.services.bench_tunnel import open_tunnel
 from specconsole.services.bench_watch import BenchWatch
-from specconsole.services.ordering import new_launch_id, secrets_at_hand
+from specconsole.services.ordering import new_launch_id
 from specconsole.services.supervisor import Supervisor
 
 _LOOK_S = 10.0
@@ -92,9 +92,8 @@ class Benches:
         watch = self._sup.find(launch)
         await watch.account.settled()
         view = self._sup.board.launches[watch.launch_id]
-        spec = watch.record.spec
-        secrets = await asyncio.to_thread(secrets_at_hand, [spec]) if spec is not None else {}
-        target = target_of_launch(watch, view, secrets.get(watch.launch_id, {}))
+        secrets = await asyncio.to_thread(self._sup.places.values_at_hand, watch.launch_id)
+        target = target_of_launch(watch, view, secrets)
         return await self._prepare(target, watch.http, order, model), watch.host
 
     async def prepare_url(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.stopping import StopEvent
-from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
+from specconsole.errors import BadInputError, NotFoundError, RefusedError, SpecconsoleError
 from specconsole.services.commands import LaunchOrder, StopPlan
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.ordering import order_spec, refuse
@@ -85,6 +86,7 @@ class LaunchCommands:
                         told(f"{profile.name}: {finding.text}")
                 refuse(findings, tools.name)
             memory = await tools.memory.look("before-launch") if tools.memory is not None else None
+            await asyncio.to_thread(self._sup.places.remember, spec.launch_id, spec.secret_places)
             record = await tools.launcher.start(spec, secrets)
         if tools.memory is not None:
             await tools.memory.keep(record.folder, memory)
@@ -128,19 +130,27 @@ class LaunchCommands:
             raise NotFoundError(f"what launch {launch_id} was made from can't be read", try_="launch its profile")
         tools = await self._sup.host(self._host_of(watch))
         # Before the stop: a server that could not be started again stays.
-        secrets = await asyncio.to_thread(self._secrets_again, spec, watch.host)
+        places = await asyncio.to_thread(self._places_again, spec, watch.host)
+        secrets = await asyncio.to_thread(secret_values, places, f"launch {launch_id}", commands=True)
         if watch.state not in lifecycle.ENDED:
             await self.stop(launch_id, told)
-        return await self._launch(profile_of(spec), overrides, secrets, tools, told)
+        return await self._launch(replace(profile_of(spec), secrets=places), overrides, secrets, tools, told)
 
-    def _secrets_again(self, spec: LaunchSpec, host: str) -> dict[str, str]:
-        """The values for a relaunch. A command is run only where a profile of this console says the same."""
-        try:
-            places = self._parts.read_profile(spec.profile).on(host).secrets
-        except SpecconsoleError:
-            places = {}
-        commands = all(places.get(name) == place for name, place in spec.secret_places.items())
-        return secret_values(spec.secret_places, f"launch {spec.launch_id}", commands=commands)
+    def _places_again(self, spec: LaunchSpec, host: str) -> dict[str, str]:
+        """Where the secrets of a relaunch come from, as far as this console knows by itself: it started the launch, or
+        a profile of its own of that name says so. What the record on the host says is not followed."""
+        places = self._sup.places.of(spec.launch_id)
+        if not set(spec.secret_names) <= set(places):
+            with contextlib.suppress(SpecconsoleError):
+                places = dict(self._parts.read_profile(spec.profile).on(host).secrets)
+        missing = [name for name in spec.secret_names if name not in places]
+        if missing:
+            raise BadInputError(
+                f"this console does not know where the secret {missing[0]} comes from",
+                where=f"launch {spec.launch_id}",
+                try_="launch its profile",
+            )
+        return {name: places[name] for name in spec.secret_names}
 
     # ---------------------------------------------------------------- stop
 

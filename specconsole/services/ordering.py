@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets as random_tokens
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from specconsole import __version__
@@ -13,28 +13,14 @@ from specconsole.core.launching.command import build_spec, override
 from specconsole.core.launching.preflight import Finding, stops
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
-from specconsole.errors import BadInputError, RefusedError, SpecconsoleError
+from specconsole.errors import BadInputError, RefusedError
 from specconsole.ports import Launcher
 from specconsole.services.launch_view import WhoWeAre
-from specconsole.services.secret_places import secret_values
 
 
 def new_launch_id(now_s: float) -> str:
     """Sorts by time, has a fixed length, and never repeats: `20261129-140211-3f9a2c`."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now_s))}-{random_tokens.token_hex(3)}"
-
-
-def secrets_at_hand(specs: Iterable[LaunchSpec]) -> dict[str, dict[str, str]]:
-    """By launch id: the secrets of launches whose values this console can find where they came from."""
-    found: dict[str, dict[str, str]] = {}
-    for spec in specs:
-        for name, place in spec.secret_places.items():
-            try:
-                one = secret_values({name: place}, f"launch {spec.launch_id}", commands=False)
-            except SpecconsoleError:
-                continue  # another person's, or another machine's
-            found.setdefault(spec.launch_id, {}).update(one)
-    return found
 
 
 async def order_spec(

@@ -25,10 +25,10 @@ from specconsole.services.accounts import Accounts
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board
 from specconsole.services.gpu_memory import MemoryKeeper
+from specconsole.services.known_places import KnownPlaces
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.launch_view import WhoWeAre
 from specconsole.services.log_intake import LogIntake
-from specconsole.services.ordering import secrets_at_hand
 from specconsole.services.preflight import PreflightTools
 from specconsole.services.recorder import Recorder
 
@@ -85,6 +85,7 @@ class Supervisor:
         self._hosts: dict[str, HostTools] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self.watches: dict[str, LaunchWatch] = {}
+        self.places = KnownPlaces(parts.state_folder / "secret-places")
         self._forgotten: set[str] = set()
         self._known: dict[str, set[str]] = {}
         """Folders that were looked at, by host."""
@@ -228,11 +229,11 @@ class Supervisor:
     async def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
         running = [record for record in records if record.alive or not record.exited]
         ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
-        specs = [record.spec for record in (*running, *ended) if record.spec is not None and record.spec.secret_places]
-        secrets = await asyncio.to_thread(secrets_at_hand, specs) if specs else {}
         for record in (*running, *ended):
             if record.launch_id not in self.watches and record.launch_id not in self._forgotten:
-                self.watch(tools, record, secrets.get(record.launch_id, {}))
+                secret = record.spec is not None and record.spec.secret_names
+                values = await asyncio.to_thread(self.places.values_at_hand, record.launch_id) if secret else {}
+                self.watch(tools, record, values)
 
     # ---------------------------------------------------------------- launches
 

@@ -171,7 +171,7 @@ def test_a_hosts_state_folder_that_cannot_be_written(
     (isolated_home / ".local/state/specconsole").write_text("a file stands in the way")
     done = verbs("launch", str(write_profile(tmp_path, "p", [sys.executable, "-c", "input()"])))
     assert done.status == 2
-    assert "can't make the state folder ~/.local/state/specconsole" in done.problem
+    assert "can't keep a lock in the state folder ~/.local/state/specconsole" in done.problem
 
 
 def test_two_consoles_stop_the_same_launch(verbs: Verbs, tmp_path: Path) -> None:

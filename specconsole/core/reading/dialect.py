@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Protocol, cast
 
 from specconsole.core import engines
@@ -34,11 +35,16 @@ class Dialect(Protocol):
         """What the line means; () for nothing. Stateless, and never raises, whatever the line holds."""
 
 
+# Listed when this module is imported: a reader on the event loop must not wait for a disk.
+_FOLDERS = tuple(sorted(module.name for module in pkgutil.iter_modules(engines.__path__) if module.ispkg))
+
+
 def folder_names() -> list[str]:
     """The engines that there are, by listing the folder; nothing is imported."""
-    return sorted(module.name for module in pkgutil.iter_modules(engines.__path__) if module.ispkg)
+    return list(_FOLDERS)
 
 
+@cache
 def load(name: str) -> Dialect | None:
     """The dialect of one engine, by folder or contract name; None when there is none of that name."""
     folder = name.replace("-", "_").replace(".", "")
