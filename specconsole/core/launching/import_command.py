@@ -8,12 +8,12 @@ profile is said in `notes`, not dropped in silence.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specconsole.core.launching.flag_pairs import pair_up, typed
 from specconsole.core.launching.shell_words import ShellSyntaxError, ShellWord, assignment, split_words
 from specconsole.errors import BadInputError
 
@@ -347,7 +347,7 @@ def _name_settings(found: ImportedCommand) -> None:
         found.model = rest.pop(0)
     for name, values in pair_up(rest):
         value: Any = True if not values else values[0] if len(values) == 1 else list(values)
-        value = _typed(value)
+        value = typed(value)
         if name in _MODEL_FLAGS.get(found.engine, ()) and isinstance(value, str):
             found.model = value
         elif name in _DRAFT_FLAGS.get(found.engine, ()) and isinstance(value, str):
@@ -364,38 +364,3 @@ def _name_settings(found: ImportedCommand) -> None:
                 old = found.args[key]
                 value = [*(old if isinstance(old, list) else [old]), *(value if isinstance(value, list) else [value])]
             found.args[key] = value
-
-
-def pair_up(words: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Flags with the words that follow them: `--a 1 --b --c=x y` -> a [1], b [], c [x, y].
-
-    A word that looks like a negative number is a value. Words before the first flag are dropped by the caller.
-    """
-    pairs: list[tuple[str, list[str]]] = []
-    for word in words:
-        if word.startswith("-") and len(word) > 1 and not re.fullmatch(r"-\d+(\.\d+)?", word):
-            name, sign, value = word.lstrip("-").partition("=")
-            pairs.append((name, [value] if sign else []))
-        elif pairs:
-            pairs[-1][1].append(word)
-    return pairs
-
-
-def _typed(value: Any) -> Any:
-    """Numbers as numbers and JSON objects as tables, where writing them back gives the same words."""
-    if isinstance(value, list):
-        return [_typed(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    if re.fullmatch(r"-?(0|[1-9]\d*)", value):
-        return int(value)
-    if re.fullmatch(r"-?(0|[1-9]\d*)\.\d*[1-9]", value) and str(float(value)) == value:
-        return float(value)
-    if value.startswith("{"):
-        try:
-            table = json.loads(value)
-        except ValueError:
-            return value
-        # A table goes back to the command line as compact JSON: the same value, though not the same spacing.
-        return table if isinstance(table, dict) else value
-    return value
