@@ -32,7 +32,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Long fault-injection rounds: broken links, killed consoles.
 faults: $(VENV)/.dev
