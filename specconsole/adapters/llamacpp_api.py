@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specconsole.adapters.server_api import complete_openai, metric, try_json
+from specconsole.adapters.server_api import complete_openai, requests_on_page, try_json
 from specconsole.core.engines.llamacpp import effective
 from specconsole.core.launching.effective import Account, Effective, Said, judge
-from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
 
 
@@ -33,16 +32,7 @@ class LlamacppApi:
         return "llama.cpp has no way to drop requests"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        try:
-            answer = await http.get(host, port, "/metrics", timeout_s=3.0)
-        except (SpecconsoleError, TimeoutError):
-            return None
-        if answer.status != 200:
-            return None
-        text = answer.body.decode("utf-8", "replace")
-        processing = metric(text, "llamacpp:requests_processing")
-        deferred = metric(text, "llamacpp:requests_deferred")
-        return None if processing is None else int(processing + (deferred or 0))
+        return await requests_on_page(http, host, port, "llamacpp:requests_processing", "llamacpp:requests_deferred")
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         props = await try_json(http, host, port, "/props")

@@ -76,6 +76,13 @@ async def try_text(http: HttpClient | None, host: str, port: int, path: str, *, 
     return answer.body.decode("utf-8", "replace") if answer.status == 200 else None
 
 
+async def requests_on_page(http: HttpClient, host: str, port: int, running: str, waiting: str) -> int | None:
+    """Requests that run or wait, by two metrics of /metrics; None where the page or the first metric is not there."""
+    text = await try_text(http, host, port, "/metrics", timeout_s=3.0)
+    at_work = None if text is None else metric(text, running)
+    return None if text is None or at_work is None else int(at_work + (metric(text, waiting) or 0))
+
+
 def metric(text: str, name: str) -> float | None:
     """The sum of a Prometheus metric over its labels; None when it is not there."""
     found: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specconsole.adapters.server_api import complete_openai, metric, try_json
+from specconsole.adapters.server_api import complete_openai, requests_on_page, try_json
 from specconsole.core.engines.sglang import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
 from specconsole.errors import SpecconsoleError
@@ -37,16 +37,7 @@ class SglangApi:
         return "requests dropped" if answer.status == 200 else f"requests not dropped (HTTP {answer.status})"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        try:
-            answer = await http.get(host, port, "/metrics", timeout_s=3.0)
-        except (SpecconsoleError, TimeoutError):
-            return None
-        if answer.status != 200:
-            return None
-        text = answer.body.decode("utf-8", "replace")
-        running = metric(text, "sglang:num_running_reqs")
-        queued = metric(text, "sglang:num_queue_reqs")
-        return None if running is None else int(running + (queued or 0))
+        return await requests_on_page(http, host, port, "sglang:num_running_reqs", "sglang:num_queue_reqs")
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         # Goes through the scheduler, and so blocks when that hangs. `/get_server_info` before 0.5.6.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specconsole.adapters.server_api import complete_openai, metric, try_json, try_text
+from specconsole.adapters.server_api import complete_openai, metric, requests_on_page, try_json, try_text
 from specconsole.core.engines.vllm import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
-from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
 
 
@@ -33,16 +32,7 @@ class VllmApi:
         return "vLLM drops its requests at TERM"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        try:
-            answer = await http.get(host, port, "/metrics", timeout_s=3.0)
-        except (SpecconsoleError, TimeoutError):
-            return None
-        if answer.status != 200:
-            return None
-        text = answer.body.decode("utf-8", "replace")
-        running = metric(text, "vllm:num_requests_running")
-        waiting = metric(text, "vllm:num_requests_waiting")
-        return None if running is None else int(running + (waiting or 0))
+        return await requests_on_page(http, host, port, "vllm:num_requests_running", "vllm:num_requests_waiting")
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         version = await try_json(http, host, port, "/version")
