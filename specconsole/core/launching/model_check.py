@@ -180,6 +180,14 @@ def judge_gpu_memory(profile: Profile, target: Model, draft: Model, gpus: Sequen
     return (*found, Finding("memory", severity, text, tries, "estimate", fix))  # type: ignore[arg-type]  # of the table's
 
 
+def host_bytes(profile: Profile, target: Model, draft: Model) -> int | None:
+    """Weights, draft and KV cache, for a server that runs on the host's CPUs; None where the weights are unknown."""
+    if target.weights_bytes is None:
+        return None
+    kv = _gguf_kv_bytes(profile, target) if target.gguf is not None else 0
+    return target.weights_bytes + (draft.weights_bytes or 0) + kv
+
+
 def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: HostMemory) -> Finding | None:
     """Weights and KV against the machine's memory, for a server that runs on its CPUs; None where that is unknown."""
     if target.weights_bytes is None or memory.total_bytes is None:
