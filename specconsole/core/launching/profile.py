@@ -22,6 +22,11 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|
 ENGINES = ("sglang", "vllm", "llamacpp", "other")
 
 
+def looks_secret(name: str) -> bool:
+    """Whether a variable of this name holds a secret, as far as its name tells."""
+    return bool(_SECRET_NAME.search(name))
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a server is asked whether it answers; None means the engine's own way."""
@@ -249,7 +254,7 @@ def _args(take: _Decoder) -> dict[str, ArgValue]:
 def _env(take: _Decoder) -> dict[str, str]:
     env = take.text_table("env")
     for key, value in env.items():
-        if _SECRET_NAME.search(key) and value and not SECRET_USE.fullmatch(value):
+        if looks_secret(key) and value and not SECRET_USE.fullmatch(value):
             raise take.error(
                 ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
             )
