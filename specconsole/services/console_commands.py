@@ -132,7 +132,10 @@ class ConsoleCommands(LaunchCommands):
         stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(self._parts.clock.wall_s()))
         folder = self._parts.state_folder / "evidence" / f"{watch.launch_id}-at-{stamp}"
         host = self._sup.board.hosts.get(watch.host)
-        return await collect_evidence(tools.transport, pids, view, host, watch.intake.spool, folder, progress)
+        secrets = await asyncio.to_thread(self._sup.places.values_at_hand, watch.launch_id)
+        return await collect_evidence(
+            tools.transport, pids, view, host, watch.intake.spool, folder, progress, secrets=tuple(secrets.values())
+        )
 
     def _the_desk(self) -> HostDesk:
         if self._desk is None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from specconsole.core.hardware.evidence import stall_evidence
 from specconsole.core.hardware.series import BUCKET_S
+from specconsole.core.launching.masking import mask_text
 from specconsole.core.views.host import HostView
 from specconsole.core.views.launch import LaunchView
 from specconsole.core.views.log_line import mark_line
@@ -65,10 +66,14 @@ async def collect_evidence(
     source: LineSource | None,
     folder: Path,
     progress: Progress,
+    *,
+    secrets: Iterable[str] = (),
 ) -> Path:
     """Writes what could be had into `folder` (made here) and says in `summary.txt` what could not, and why.
 
-    Raises SpecconsoleError only when the folder can't be written; a host that doesn't answer is part of the evidence.
+    `secrets`: values that are starred wherever they stand, besides what looks like a key (a command line, a stack with
+    its variables). Raises SpecconsoleError only when the folder can't be written; a host that doesn't answer is part of
+    the evidence.
     """
     summary = [f"{view.name} @ {view.host}: {view.state}", f"launch {view.launch_id}", ""]
     reading = view.reading
@@ -98,7 +103,7 @@ async def collect_evidence(
     if not chosen:
         summary.append("no process of this launch was found on the host")
     files["summary.txt"] = "\n".join(summary) + "\n"
-    await asyncio.to_thread(_write, folder, files)
+    await asyncio.to_thread(_write, folder, {name: _starred(text, secrets) for name, text in files.items()})
     return folder
 
 
@@ -147,6 +152,12 @@ def last_lines(source: LineSource) -> str:
             kept.append(f"{number}: {line}")
             del kept[:-LAST_LINES_OF_A_RANK]
     return "\n\n".join("\n".join([f"== {name or 'no rank'}", *lines]) for name, lines in sorted(ranks.items())) + "\n"
+
+
+def _starred(text: str, secrets: Iterable[str]) -> str:
+    for value in secrets:
+        text = text.replace(value, "*" * len(value)) if len(value) >= 6 else text
+    return mask_text(text)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -17,7 +17,8 @@ from tests.ui.fakes import BytesLines, hosts, log_bytes, stalled
 
 async def test_a_real_process_is_described_and_what_is_missing_is_said(tmp_path: Path) -> None:
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)",
+        sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)", "--api-key", "sesame-open-1",
+        "our-own-secret",
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0", "HF_TOKEN": "hf_secret"},
     )  # fmt: skip
@@ -28,7 +29,14 @@ async def test_a_real_process_is_described_and_what_is_missing_is_said(tmp_path:
         await child.stdout.readline()
         await until(lambda: Path(f"/proc/{child.pid}/environ").exists())
         folder = await collect_evidence(
-            transport, [child.pid], stalled(), hosts()[0], BytesLines(log_bytes()), tmp_path / "e", said.append
+            transport,
+            [child.pid],
+            stalled(),
+            hosts()[0],
+            BytesLines(log_bytes()),
+            tmp_path / "e",
+            said.append,
+            secrets=["our-own-secret"],
         )
     finally:
         child.kill()
@@ -44,7 +52,9 @@ async def test_a_real_process_is_described_and_what_is_missing_is_said(tmp_path:
     assert "State:\tS (sleeping)" in files[f"process-{child.pid}.txt"]
     assert "hang-nccl @ gpu-a: stalled" in files["summary.txt"]
     assert (f"stacks-{child.pid}.txt" in files) or "py-spy is not on this host" in files["summary.txt"]
-    assert not [name for name, text in files.items() if "hf_secret" in text]
+    for secret in ("hf_secret", "sesame-open-1", "our-own-secret"):
+        assert not [name for name, text in files.items() if secret in text]
+    assert f"--api-key {'*' * 13}" in files[f"process-{child.pid}.txt"]
     assert "TP3" in files["last-lines.txt"]
     assert said[-1] == f"process {child.pid} (1 of 1)"
 
