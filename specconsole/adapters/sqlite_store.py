@@ -11,9 +11,9 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from specconsole.adapters.sqlite_store_files import (
     JournalMode,
@@ -24,23 +24,25 @@ from specconsole.adapters.sqlite_store_files import (
     refuse_foreign,
     refuse_newer,
 )
+from specconsole.adapters.sqlite_store_history import SqliteHistory
+from specconsole.adapters.sqlite_store_rows import json_text, launch_of, put_launch, stored_launch
 from specconsole.adapters.sqlite_store_schema import APPLICATION_ID, MIGRATIONS, VERSION
 from specconsole.core.reading.history import PhaseSample, StartKey
 from specconsole.core.records import StoredLaunch, StoredRecord
+from specconsole.core.views.history_facts import merged
 from specconsole.errors import BadInputError, SpecconsoleError
 
 BUSY_TIMEOUT_S = 15.0
 """So long a call waits for another console's transaction; ours take milliseconds."""
 
-_PUT_LAUNCH = """INSERT INTO launches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (launch_id) DO UPDATE SET host=excluded.host, folder=excluded.folder, profile=excluded.profile,
-    engine=excluded.engine, owner=excluded.owner, started_at_s=excluded.started_at_s,
-    ended_at_s=excluded.ended_at_s, outcome=excluded.outcome, facts=excluded.facts"""
 _PUT_SAMPLE = "INSERT OR REPLACE INTO phase_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_RECORD = "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)"
 
 
-class SqliteStore:
+T = TypeVar("T")
+
+
+class SqliteStore(SqliteHistory):
     """Implements `core.records.Store`. Make it with `open`; `aclose` when done."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -96,13 +98,27 @@ class SqliteStore:
         await asyncio.to_thread(close)
 
     async def put_launches(self, rows: Iterable[StoredLaunch]) -> None:
-        values = [_launch_values(row) for row in rows]
-        await self._put(_PUT_LAUNCH, values)
+        new = tuple(rows)
+
+        def work(db: sqlite3.Connection) -> None:
+            for row in new:
+                old = stored_launch(db, row.launch_id)
+                if (launch := merged(old, row)) != old:
+                    put_launch(db, launch)
+
+        await self._transaction(work)
 
     async def rebuild_launches(self, host: str, rows: Iterable[StoredLaunch]) -> None:
-        values = [_launch_values(row) for row in rows]
+        new = tuple(rows)
 
-        await self._put(_PUT_LAUNCH, values, before=("DELETE FROM launches WHERE host = ?", host))
+        def work(db: sqlite3.Connection) -> None:
+            launches = [merged(stored_launch(db, row.launch_id), row) for row in new]
+            db.execute("DELETE FROM launches WHERE host = ?", (host,))
+            db.execute("DELETE FROM history WHERE host = ?", (host,))
+            for launch in launches:
+                put_launch(db, launch)
+
+        await self._transaction(work)
 
     async def launches(self, *, host: str | None = None, limit: int = 500) -> tuple[StoredLaunch, ...]:
         rows = await self._read(
@@ -110,12 +126,12 @@ class SqliteStore:
             "launch_id LIMIT ?2",
             (host, limit),
         )
-        return tuple(_launch(row) for row in rows)
+        return tuple(launch_of(row) for row in rows)
 
     async def put_samples(self, launch_id: str, samples: Iterable[PhaseSample]) -> None:
         values = [
             (
-                launch_id, s.phase, s.part or "", s.nth, s.key.engine, _json(s.to_json()["key"]),
+                launch_id, s.phase, s.part or "", s.nth, s.key.engine, json_text(s.to_json()["key"]),
                 s.seconds, int(s.finished), s.to_ready_s, s.at_s,
             )
             for s in samples
@@ -131,13 +147,20 @@ class SqliteStore:
         )
         return tuple(
             PhaseSample(
-                StartKey.from_json(json.loads(key)), phase, part or None, nth, seconds, bool(finished), to_ready_s, at_s
+                StartKey.from_json(json.loads(key)),
+                phase,
+                part or None,
+                nth,
+                seconds,
+                bool(finished),
+                to_ready_s,
+                at_s,
             )
             for key, phase, part, nth, seconds, finished, to_ready_s, at_s in rows
         )
 
     async def put_records(self, rows: Iterable[StoredRecord]) -> None:
-        values = [(r.kind, r.record_id, r.launch_id, r.at_s, _json(r.body)) for r in rows]
+        values = [(r.kind, r.record_id, r.launch_id, r.at_s, json_text(r.body)) for r in rows]
         await self._put(_PUT_RECORD, values)
 
     async def records(self, kind: str, *, launch_id: str | None = None, limit: int = 10000) -> tuple[StoredRecord, ...]:
@@ -161,15 +184,23 @@ class SqliteStore:
         a cached statement that may be running there ("bad parameter or other API misuse", CPython 3.11).
         """
 
-        def transaction() -> int:
+        def work(db: sqlite3.Connection) -> int:
+            if before is not None:
+                db.execute(before[0], before[1:])
+            return db.executemany(sql, values).rowcount
+
+        return await self._transaction(work)
+
+    async def _transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work` in a thread, whole or not at all; what it returns must be no cursor (see `_put`)."""
+
+        def transaction() -> T:
             with self._turn:
                 db = self._connection
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     try:
-                        if before is not None:
-                            db.execute(before[0], before[1:])
-                        touched = db.executemany(sql, values).rowcount
+                        done = work(db)
                         db.execute("COMMIT")
                     except BaseException:
                         if db.in_transaction:
@@ -177,19 +208,24 @@ class SqliteStore:
                         raise
                 except sqlite3.Error as error:
                     raise _told(error, self._path) from error
-                return touched
+                return done
 
         return await asyncio.to_thread(transaction)
 
-    async def _read(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        def query() -> list[tuple[Any, ...]]:
+    async def _look(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs `work`, which only reads, in a thread."""
+
+        def look() -> T:
             with self._turn:
                 try:
-                    return self._connection.execute(sql, values).fetchall()
+                    return work(self._connection)
                 except sqlite3.Error as error:
                     raise _told(error, self._path) from error
 
-        return await asyncio.to_thread(query)
+        return await asyncio.to_thread(look)
+
+    async def _read(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        return await self._look(lambda db: db.execute(sql, values).fetchall())
 
 
 def _prepare(db: sqlite3.Connection, path: Path, mode: JournalMode) -> None:
@@ -253,22 +289,8 @@ def _told(error: sqlite3.Error, path: Path) -> SpecconsoleError:
             where=str(path),
             try_="move it away; launches are found again from the hosts, measured points and notes are in the old file",
         )
-    return SpecconsoleError(f"the store failed: {text}", where=str(path))
-
-
-def _launch(row: tuple[Any, ...]) -> StoredLaunch:
-    launch_id, host, folder, profile, engine, owner, started_at_s, ended_at_s, outcome, facts = row
-    return StoredLaunch(
-        launch_id, host, folder, profile, engine, owner, started_at_s, ended_at_s, outcome, json.loads(facts)
+    return SpecconsoleError(
+        f"the store failed: {text}",
+        where=str(path),
+        try_="check the disk; a store that is moved away is made anew, and launches are found again from the hosts",
     )
-
-
-def _launch_values(row: StoredLaunch) -> tuple[object, ...]:
-    return (
-        row.launch_id, row.host, row.folder, row.profile, row.engine, row.owner,
-        row.started_at_s, row.ended_at_s, row.outcome, _json(row.facts),
-    )  # fmt: skip
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)

@@ -44,6 +44,37 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID""",
         "CREATE INDEX records_by_launch ON records (kind, launch_id, at_s)",
     ),
+    # 2: the history that is searched, and notes and tags. `history` is made of `launches` (short rows, so that a look
+    # through ten thousand of them reads little); `annotated` of `annotations`, which exist here and on the hosts.
+    (
+        """CREATE TABLE history (
+            launch_id TEXT PRIMARY KEY,
+            host TEXT NOT NULL,
+            profile TEXT NOT NULL,
+            engine TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            cause TEXT NOT NULL,
+            at_s REAL NOT NULL,
+            row TEXT NOT NULL,
+            searched TEXT NOT NULL
+        )""",
+        "CREATE INDEX history_by_time ON history (at_s, launch_id)",
+        """INSERT INTO history SELECT launch_id, host, profile, engine, outcome, '', coalesce(started_at_s, 0), '{}',
+            lower(launch_id || char(10) || profile || char(10) || host || char(10) || engine || char(10) || owner)
+            FROM launches""",
+        """CREATE TABLE annotations (
+            launch_id TEXT NOT NULL,
+            entry_id TEXT NOT NULL,
+            line TEXT NOT NULL,
+            on_host INTEGER NOT NULL,
+            PRIMARY KEY (launch_id, entry_id)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX annotations_to_send ON annotations (on_host, launch_id)",
+        """CREATE TABLE annotated (
+            launch_id TEXT PRIMARY KEY,
+            searched TEXT NOT NULL
+        ) WITHOUT ROWID""",
+    ),
 )
 """`MIGRATIONS[n]` leads from version n to n + 1; each runs whole or not at all."""
 

@@ -1,16 +1,21 @@
 """What the console keeps between two runs, as plain rows, and what a store of them can do.
 
 The launches here are an index of the hosts' launch folders and can be rebuilt from them at any time; the folders are
-the truth. Phase samples, points, request records and notes exist only here.
+the truth. Phase samples, points, request records and notes on results exist only here; notes and tags of launches here
+and in the launches' folders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from specconsole.core.launching.annotations import Annotation
 from specconsole.core.reading.history import PhaseSample
+
+if TYPE_CHECKING:
+    from specconsole.core.views.history import HistoryPage, HistoryQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class Store(Protocol):
     survives `kill -9`. Raises SpecconsoleError when the disk is full or the file was damaged."""
 
     async def put_launches(self, rows: Iterable[StoredLaunch]) -> None:
-        """Adds or replaces, by launch id."""
+        """Adds, by launch id; of one that is there already, what the new row does not say is kept
+        (`core.views.history_facts.merged`)."""
 
     async def rebuild_launches(self, host: str, rows: Iterable[StoredLaunch]) -> None:
         """Makes the index of `host` exactly these rows, in one transaction."""
@@ -74,3 +80,15 @@ class Store(Protocol):
 
     async def drop_records(self, kind: str, record_ids: Sequence[str]) -> int:
         """How many were there and are gone."""
+
+    async def history(self, query: HistoryQuery) -> HistoryPage:
+        """The launches that fit, the newest first, with their notes, tags and best point."""
+
+    async def put_annotations(self, entries: Iterable[Annotation], *, on_host: bool) -> int:
+        """Adds those that are not there; how many that were. `on_host`: their launch's folder has them."""
+
+    async def annotations(self, launch_id: str) -> tuple[Annotation, ...]:
+        """Every entry of a launch, the oldest first."""
+
+    async def annotations_to_send(self) -> dict[str, tuple[Annotation, ...]]:
+        """Entries that no launch's folder is known to have, by launch id."""
