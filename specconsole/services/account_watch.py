@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from specconsole.core.launching.effective import Account
 from specconsole.core.launching.folder import LaunchRecord
@@ -42,10 +43,10 @@ class AccountWatch:
         if self._due.is_set():
             await self._known.wait()
 
-    async def learn(self, record: LaunchRecord, reading: Reading | None, spool: Spool | None) -> tuple[str, ...]:
-        """Waits for `begin`, then finds it out; what a person must know of it, one line each."""
+    async def learn(self, now: Callable[[], tuple[LaunchRecord, Reading | None, Spool | None]]) -> tuple[str, ...]:
+        """Waits for `begin`, then finds it out by what is known `now`; what a person must know of it, one line each."""
         await self._due.wait()
-        self.found = await self._accounts.find(record, reading, spool, self._api, self._http)
+        self.found = await self._accounts.find(*now(), self._api, self._http)
         self._known.set()
         if self.found is not None and self.found.speculation_off:
             return ("a draft was asked for, and the server runs without speculation",)

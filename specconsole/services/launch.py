@@ -282,7 +282,7 @@ class LaunchWatch:
         self.publish()
 
     async def _learn_account(self) -> None:
-        for note in await self.account.learn(self.record, self._reading, self.intake.spool):
+        for note in await self.account.learn(lambda: (self.record, self._reading, self.intake.spool)):
             self._tell("note", note)
         self.publish()
 
