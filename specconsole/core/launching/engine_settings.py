@@ -24,6 +24,10 @@ class ModelFacts:
     architecture: str | None = None
     positions: int | None = None
     """The longest context that it knows."""
+    heads: int | None = None
+    """Attention heads."""
+    mtp_layers: int | None = None
+    """Layers for multi-token prediction in its own checkpoint."""
 
 
 def settings_of(profile: Profile) -> dict[str, Any]:
@@ -50,6 +54,8 @@ def judge_profile(
         version=version,
         model_architecture=target.architecture,
         model_positions=target.positions,
+        model_heads=target.heads,
+        model_mtp_layers=target.mtp_layers,
         draft_architecture=draft.architecture,
         draft_positions=draft.positions,
     )

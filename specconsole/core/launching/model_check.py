@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specconsole.core.engines.vllm.rules import speculative_config
+from specconsole.core.engines.vllm.config import speculative_config
 from specconsole.core.launching.draft_check import DraftFacts, check_draft, longest_context
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of
 from specconsole.core.launching.findings import of_draft

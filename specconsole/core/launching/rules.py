@@ -1,8 +1,9 @@
 """Cross-flag rules as data: what a server will refuse, change behind one's back, or punish later.
 
 A rule has an id, the versions that it holds for, its source, and a check on the settings asked for. The check gives a
-`Verdict` or None. Where the server's version is not known, a rule that does not hold for all versions still
-speaks, one level softer and saying for which versions.
+`Verdict` or None. Where the server's version is not known, a rule that does not hold for all versions still speaks,
+one level softer and saying for which versions; of several with one id the newest; and of mere names (a flag that came
+or went) nothing is said.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class Asked:
     """The target's longest context by its config; None: not read."""
     draft_architecture: str | None = None
     draft_positions: int | None = None
-    device: str = "cuda"
+    model_heads: int | None = None
+    """The target's attention heads; None: not read."""
+    model_mtp_layers: int | None = None
+    """Multi-token prediction layers in the target's checkpoint; None: not read, or none."""
 
     def get(self, key: str, default: Any = None) -> Any:
         value = self.args.get(key)
@@ -79,17 +83,22 @@ class Rule:
     check: Check
     source: str
     versions: VersionRange = ALL
+    guesses: bool = True
+    """False: without a known version it says nothing."""
 
 
 def judge_settings(rules: Sequence[Rule], asked: Asked) -> tuple[Verdict, ...]:
     """The verdicts of all rules that hold, gravest first."""
     found: list[Verdict] = []
     for rule in rules:
-        if asked.version is not None and not rule.versions.holds(asked.version):
+        if not (rule.guesses if asked.version is None else rule.versions.holds(asked.version)):
             continue
         verdict = rule.check(asked)
         if verdict is None:
             continue
+        if asked.version is None:
+            # A table names the newest versions of one rule last.
+            found = [one for one in found if one.rule_id != rule.rule_id]
         if asked.version is None and rule.versions != ALL:
             softer = LEVELS[min(LEVELS.index(verdict.level) + 1, len(LEVELS) - 1)]
             text = f"{verdict.text} (in versions {rule.versions}; this server's version is not known)"

@@ -9,7 +9,7 @@ ROWS: list[Row] = [
     ("unreadable-json", "0.33.0", {"speculative_config": "{method:"}, {}, "error", {}),
     ("unreadable-json", "0.33.0", {"speculative_config": '{"method": "ngram"}'}, {}, None, {}),
     ("unknown-keys", "0.33.0", {"speculative_config": {**EAGLE3, "steps": 3}}, {}, "error", {}),
-    ("unknown-keys", "0.33.0", {"speculative_config": {**EAGLE3, "tensor_parallel_size": 2}}, {}, "error", {}),
+    ("unknown-keys", "0.33.0", {"speculative_config": {**EAGLE3, "tensor_parallel_size": 2}, "tensor_parallel_size": 2}, {}, "error", {"speculative_config": {**EAGLE3, "draft_tensor_parallel_size": 2}}),
     ("unknown-keys", "0.33.0", {"speculative_config": EAGLE3}, {}, None, {}),
     ("old-keys", "0.33.0", {"speculative_config": {**EAGLE3, "disable_by_batch_size": 8}}, {}, "error", {}),
     ("old-keys", "0.14.1", {"speculative_config": {**EAGLE3, "disable_by_batch_size": 8}}, {}, None, {}),
