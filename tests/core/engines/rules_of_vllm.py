@@ -13,7 +13,7 @@ ROWS: list[Row] = [
     ("unknown-keys", "0.33.0", {"speculative_config": EAGLE3}, {}, None, {}),
     ("old-keys", "0.33.0", {"speculative_config": {**EAGLE3, "disable_by_batch_size": 8}}, {}, "error", {}),
     ("old-keys", "0.14.1", {"speculative_config": {**EAGLE3, "disable_by_batch_size": 8}}, {}, None, {}),
-    ("unknown-method", "0.33.0", {"speculative_config": {"method": "eagle4"}}, {}, "error", {}),
+    ("unknown-method", "0.33.0", {"speculative_config": {**EAGLE3, "method": "eagle4"}}, {}, "error", {}),
     ("unknown-method", "0.33.0", {"speculative_config": EAGLE3}, {}, None, {}),
     ("old-methods", "0.33.0", {"speculative_config": {"method": "medusa", "model": "/d"}}, {}, "error", {}),
     ("draft-path-missing", "0.33.0", {"speculative_config": {"method": "eagle3", "num_speculative_tokens": 3}}, {}, "error", {}),

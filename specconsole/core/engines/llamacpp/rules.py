@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from specconsole.core.launching.rules import Asked, Rule, Verdict
 
 ALIASES = {
@@ -26,7 +28,9 @@ def unknown_type(asked: Asked) -> Verdict | None:
     value = asked.get("spec_type")
     if value is None or value in TYPES:
         return None
-    fix = {"spec_type": f"draft-{value}"} if f"draft-{value}" in TYPES else None
+    close = difflib.get_close_matches(str(value), TYPES, n=1, cutoff=0.6)
+    meant = f"draft-{value}" if f"draft-{value}" in TYPES else close[0] if close else None
+    fix = {"spec_type": meant} if meant else None
     return Verdict("error", f"--spec-type {value} is unknown; known: {', '.join(TYPES)}", ("spec_type",), fix=fix)
 
 
@@ -66,7 +70,8 @@ def draft_range(asked: Asked) -> Verdict | None:
     if least is None or least <= (3 if most is None else most):
         return None
     return Verdict("error", f"at least {int(least)} drafts, but at most {int(3 if most is None else most)}",
-                   ("spec_draft_n_min", "spec_draft_n_max"))  # fmt: skip
+                   ("spec_draft_n_min", "spec_draft_n_max"),
+                   fix={"spec_draft_n_max": int(least)})  # fmt: skip
 
 
 def context_split(asked: Asked) -> Verdict | None:
@@ -74,7 +79,8 @@ def context_split(asked: Asked) -> Verdict | None:
     if not context or not slots or slots <= 1 or asked.get("kv_unified"):
         return None
     return Verdict("note", f"{int(context)} tokens of context are divided: {int(context // slots)} for each of "
-                   f"{int(slots)} slots", ("ctx_size", "parallel"))  # fmt: skip
+                   f"{int(slots)} slots", ("ctx_size", "parallel"),
+                   fix={"kv_unified": True})  # fmt: skip
 
 
 def context_over_training(asked: Asked) -> Verdict | None:

@@ -93,7 +93,7 @@ def asynchronous(asked: Asked) -> Verdict | None:
     why = "disable_padded_drafter_batch" if padded and kind in _ASYNC_METHODS else f"method {kind}"
     if value:
         return Verdict("error", f"async scheduling does not work with {why}", ("async_scheduling",),
-                       fix={"async_scheduling": None})  # fmt: skip
+                       fix={"async_scheduling": None, "no_async_scheduling": True})  # fmt: skip
     return Verdict("note", f"async scheduling is switched off with {why}: the baseline has it", ("async_scheduling",),
                    becomes={"async_scheduling": False}, fix={"no_async_scheduling": True})  # fmt: skip
 
