@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 # `od` gives a safetensors header's length; what is longer than 8 MiB, or longer than its file, is not sent.
 CHECKPOINT = r"""
 {
-path=$1
+path=$1 limit=$2
 case $path in '~/'*) path=$HOME/${path#'~/'} ;; esac
 send() { # $1 file, $2 bytes of it
   if [ ! -r "$1" ]; then printf 'unreadable %s\n' "${1##*/}"; return; fi
@@ -44,7 +44,7 @@ look() {
     done
   elif [ -f "$path" ]; then
     printf 'single\n'
-    send "$path" "$2"
+    send "$path" "$limit"
     case $path in
       *-00001-of-?????.gguf)
         stem=${path%-00001-of-?????.gguf}; all=${path#"$stem-00001"}
