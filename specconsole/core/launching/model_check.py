@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specconsole.core.engines.vllm import cpu_memory as vllm_on_cpu
 from specconsole.core.engines.vllm.config import speculative_config
 from specconsole.core.launching.draft_check import DraftFacts, check_draft, longest_context
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of
@@ -198,11 +199,32 @@ def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: Hos
     parts += f", KV {kv / GIB:.2f}" if kv else ""
     free = "" if memory.available_bytes is None else f", {memory.available_bytes / GIB:.1f} free"
     text = f"{needed / GIB:.2f} GiB are needed (GiB: {parts}); the host has {memory.total_bytes / GIB:.1f}{free}"
+    if profile.engine == "vllm" and (refused := _vllm_on_cpu(profile, target, memory)) is not None:
+        return refused
     if needed > memory.total_bytes:
         return Finding("memory", "stop", text, "a smaller model or context", "estimate")
     if memory.available_bytes is not None and needed > memory.available_bytes:
         return Finding("memory", "warning", text, "a smaller model or context", "estimate")
     return Finding("memory", "ok", text, name="estimate")
+
+
+def _vllm_on_cpu(profile: Profile, target: Model, memory: HostMemory) -> Finding | None:
+    settings = settings_of(profile)
+    context = context_asked(profile) or (longest_context(target.config) if target.config else None)
+    tp = _whole(settings.get("tensor_parallel_size")) or 1
+    shape = kv_shape(target.config, tp_size=tp) if target.config else None
+    why, what = vllm_on_cpu.why_refused(
+        settings,
+        profile.env,
+        total_bytes=memory.total_bytes,
+        available_bytes=memory.available_bytes,
+        kv_bytes=int(shape.bytes_per_token * context) if shape is not None and context is not None else None,
+    )
+    if not why:
+        return None
+    # Only where the size is set is it certain that it will run on the CPUs: a GPU that can't be seen is one, too.
+    sure = vllm_on_cpu.kv_room_bytes(settings, profile.env) is not None
+    return Finding("memory", "stop" if sure else "warning", why, what, "estimate", None, "0.32 v1/worker/cpu_worker.py")
 
 
 def _gguf_kv_bytes(profile: Profile, target: Model) -> int:
