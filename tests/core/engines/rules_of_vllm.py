@@ -36,6 +36,7 @@ ROWS: list[Row] = [
     ("context-beyond-model", "0.33.0", {"max_model_len": 999999}, {"model_positions": 4096}, "error", {"max_model_len": 4096}),
     ("context-beyond-model", "0.33.0", {"max_model_len": 4096}, {"model_positions": 4096}, None, {}),
     ("draft-shortens-context", "0.33.0", {"speculative_config": EAGLE3, "max_model_len": 4096}, {"draft_positions": 2048}, "overridden", {"max_model_len": 2048}),
+    ("draft-shortens-context", "0.32.0", {"speculative_config": EAGLE3, "max_model_len": 4096}, {"draft_positions": 2048}, "warning", {"max_model_len": 2048}),
     ("draft-shortens-context", "0.33.0", {"max_model_len": 4096}, {"draft_positions": 2048}, None, {}),
     ("old-draft-flags", "0.33.0", {"speculative_model": "/d", "num_speculative_tokens": 4}, {}, "error",
      {"speculative_config": {"model": "/d", "num_speculative_tokens": 4}}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specconsole.core.engines.vllm.config import config_fix, method, speculative_config
-from specconsole.core.launching.rules import Asked, Verdict
+from specconsole.core.launching.rules import Asked, Check, Verdict
 
 _ASYNC_METHODS = ("eagle", "eagle3", "mtp", "extract_hidden_states", "dflash", "dspark", "draft_model", "ngram_gpu")
 
@@ -41,20 +41,21 @@ def context_beyond_model(asked: Asked) -> Verdict | None:
     )
 
 
-def draft_shortens(asked: Asked) -> Verdict | None:
-    context = asked.number("max_model_len") or asked.model_positions
-    if speculative_config(asked) is None or asked.draft_positions is None or context is None:
-        return None
-    if context <= asked.draft_positions:
-        return None
-    return Verdict(
-        "overridden",
-        f"the draft knows {asked.draft_positions} positions: its context (and with the V2 "
-        "runner the server's) is lowered to that",
-        ("max_model_len",),
-        becomes={"max_model_len": asked.draft_positions},
-        fix={"max_model_len": asked.draft_positions},
-    )
+def draft_shortens(*, server: bool) -> Check:
+    """`server`: the server's own context is lowered as well; else the draft only works beyond what it knows."""
+
+    def check(asked: Asked) -> Verdict | None:
+        context, known = asked.number("max_model_len") or asked.model_positions, asked.draft_positions
+        if speculative_config(asked) is None or known is None or context is None or context <= known:
+            return None
+        fix = {"max_model_len": known}
+        if server:
+            text = f"the draft knows {known} positions: its context and the V2 runner's are lowered to that"
+            return Verdict("overridden", text, ("max_model_len",), becomes=fix, fix=fix)
+        text = f"the draft knows {known} positions: beyond them it drafts without having learnt to"
+        return Verdict("warning", f"{text}; the server's context stays {int(context)}", ("max_model_len",), fix=fix)
+
+    return check
 
 
 def old_draft_flag(asked: Asked) -> Verdict | None:
