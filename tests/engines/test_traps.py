@@ -179,7 +179,8 @@ async def test_vllm_with_a_draft_that_kills_it_never_counts_as_answering(
     assert failed_as(view) in ("draft-mismatch", "code-error", "device-error")
     assert view.reading is not None
     assert view.reading.failure is not None
-    assert "shape" in (view.reading.failure.line or "")
+    # What it taps is two layers wide and not three; which kernel says so depends on the CPU.
+    assert any(words in (view.reading.failure.line or "") for words in ("shape", "512 vs 768"))
 
 
 async def test_sglang_prints_its_key_and_we_do_not(
