@@ -8,6 +8,7 @@ its number, or None for unknown; nothing is ever read twice.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,9 @@ from specconsole.services.rotated import Trail, find_trail
 READ_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 1024
 """A few lines: one line of a log may well stand at the same offset of another file."""
+SURE_S = 2.0
+"""A file that took the path this long ago or less, unseen, is taken to begin with its first byte. One that had longer
+may have been cut in between (`> log`), and nothing on the host would tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,12 @@ class Follower:
         self._why: Literal["truncated", "replaced"] = "replaced"
         self._suspect: FileStat | None = None
         self._skip_zeros = False
+        self._looked_s: float | None = None
+        """When the last look began that read the present file to its end."""
+        self._current_s: float | None = None
+        """When it was last known that the writer wrote into what we read; None before that was seen."""
+        self._first_bytes = False
+        """The next bytes are the first of a file that took the path while we were looking elsewhere."""
         self.mtime_s: float | None = None
         """Host's clock, of the last look."""
         self.missing = False
@@ -94,6 +104,7 @@ class Follower:
             raise
 
     async def _poll(self) -> Chunk | Break | None:
+        began_s = asyncio.get_running_loop().time()
         if self._file is None and not await self._open():
             return None
         file = self._file
@@ -115,13 +126,20 @@ class Follower:
         if data and self._unverified and await self._moved_again():
             return None
         if data and self._lost_track:
-            self._lost_track = False
+            self._lost_track = self._first_bytes = False
             self._restart(forget=True)
             return Break("replaced", None, "rotated faster than it could be read: what was lost is unknown")
+        if data and self._first_bytes:
+            self._first_bytes = False
+            if (unseen := self._unseen(began_s)) is not None:
+                return unseen
         if data:
             self._took(data)
             self._suspect = None
             caught_up = len(data) < READ_BYTES and not self._later
+            if caught_up:
+                # These were written after the look before this one, so the writer was here then.
+                self._current_s, self._looked_s = self._looked_s, began_s
             if self._skip_zeros:
                 # A writer without O_APPEND goes on at its old position behind a hole that reads as zeros.
                 data = data.lstrip(b"\0")
@@ -129,7 +147,17 @@ class Follower:
             return Chunk(data, caught_up)
         if self._later:
             return await self._next_file(file)
-        return await self._look_for_rotation(file)
+        return await self._look_for_rotation(file, began_s)
+
+    def _unseen(self, now_s: float) -> Break | None:
+        """What can't be known of a file whose beginning nobody watched."""
+        since = self._current_s
+        if not self._later:
+            self._current_s, self._looked_s = now_s, None
+        if since is not None and now_s - since <= SURE_S:
+            return None
+        for_s = "" if since is None else f" for {now_s - since:.0f} s"
+        return Break("replaced", None, f"rotated while nobody looked{for_s}: what was cut from it meanwhile is unknown")
 
     async def aclose(self) -> None:
         """Closes the handles."""
@@ -210,6 +238,7 @@ class Follower:
                 self._at, self._overlap = place.offset, seen
                 return None
         again, self._new_file = self._new_file, True
+        self._first_bytes = True
         self._restart()
         self._unverified = not self._later
         if again:
@@ -252,7 +281,7 @@ class Follower:
         self._skip_zeros = True
         return Break("truncated", None, "the file was cut to nothing: what was written since the last look is lost")
 
-    async def _look_for_rotation(self, file: RemoteFile) -> Break | None:
+    async def _look_for_rotation(self, file: RemoteFile, began_s: float) -> Break | None:
         """Nothing new: is the path still this file? Without inodes two looks must agree, since one may be half way."""
         # In this order: a file that only grows can't be larger at the path than, a moment later, in our hands.
         at_path = await self._transport.stat(self._path)
@@ -271,6 +300,7 @@ class Follower:
                 return None
         if same:
             self._suspect = None
+            self._current_s = self._looked_s = began_s
             return None
         if held.size_bytes > self._at:
             return None
@@ -278,6 +308,7 @@ class Follower:
         if await self._find_place():
             return None
         await self._leave(forget=True)
+        self._first_bytes = True
         return Break("replaced", 0, "the file was rotated: the old one was read to its end")
 
     async def _stat_held(self, file: RemoteFile) -> FileStat | None:

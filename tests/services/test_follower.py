@@ -165,3 +165,21 @@ async def test_it_does_not_go_on_in_a_file_that_is_another(transport: LocalTrans
     assert (got[0].kind, got[0].lost_bytes) == ("replaced", None)
     assert got[1:] == [b"another file, and longer than the one before was\n"]
     await second.aclose()
+
+
+@pytest.mark.parametrize(("sure_s", "marks"), [(60.0, [0]), (0.0, [0, None])])
+async def test_a_beginning_that_nobody_saw_is_sure_for_a_moment_only(
+    transport: LocalTransport, log: Path, monkeypatch: pytest.MonkeyPatch, sure_s: float, marks: list[int | None]
+) -> None:
+    monkeypatch.setattr("specconsole.services.follower.SURE_S", sure_s)
+    follower = Follower(transport, str(log))
+    log.write_bytes(b"one\n")
+    assert await everything(follower) == [b"one\n"]
+    log.rename(log.with_name("server.log.1"))
+    log.write_bytes(b"two\n")
+    os.truncate(log, 0)
+    log.write_bytes(b"three\n")
+    got = await everything(follower)
+    assert [one.lost_bytes for one in got if isinstance(one, Break)] == marks
+    assert [one for one in got if not isinstance(one, Break)] == [b"three\n"]
+    await follower.aclose()
