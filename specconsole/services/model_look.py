@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from specconsole.core.launching.checkpoint import CHECKPOINT, OUTPUT_LIMIT_BYTES, Checkpoint, parse_checkpoint
-from specconsole.core.launching.draft_check import decode_int64
+from specconsole.core.launching.draft_maps import decode_int64
 from specconsole.core.launching.gguf_header import CutHeadError, GgufError, parse_gguf
+from specconsole.core.launching.model_check import DraftMaps
 from specconsole.core.launching.model_files import Model, read_model
+from specconsole.core.launching.tokenizer_head import HEAD_BYTES, common_tokens
 from specconsole.errors import FileMissingError
 from specconsole.ports import Transport
 
@@ -44,15 +47,26 @@ def _cut(found: Checkpoint, limit: int) -> bool:
 
 
 async def read_maps(
-    transport: Transport, found: Checkpoint, draft: Model
-) -> tuple[tuple[int, ...] | None, tuple[bool, ...] | None]:
-    """The values of a draft's `d2t` and `t2d`; None where there is none, or it is of a type that has none."""
-    d2t = await _bytes(transport, found, draft, "d2t", "I64")
-    t2d = await _bytes(transport, found, draft, "t2d", "BOOL")
-    return (
+    transport: Transport, found: Checkpoint, draft: Model, target: Checkpoint | None = None
+) -> DraftMaps:
+    """A draft's `d2t` and `t2d`, and where it has a map, the target's common tokens to hold it against."""
+    d2t, t2d = await asyncio.gather(
+        _bytes(transport, found, draft, "d2t", "I64"), _bytes(transport, found, draft, "t2d", "BOOL")
+    )
+    common = await _common_tokens(transport, target) if d2t is not None and target is not None else None
+    return DraftMaps(
         decode_int64(d2t) if d2t is not None else None,
         tuple(byte != 0 for byte in t2d) if t2d is not None else None,
+        common,
     )
+
+
+async def _common_tokens(transport: Transport, target: Checkpoint) -> tuple[int, ...] | None:
+    """Out of the first megabyte of the target's `tokenizer.json`; None where it has none, or it does not say."""
+    if "tokenizer.json" not in target.files:
+        return None
+    head = await _read(transport, f"{target.path}/tokenizer.json", 0, HEAD_BYTES)
+    return common_tokens(head) if head is not None else None
 
 
 async def _bytes(transport: Transport, found: Checkpoint, draft: Model, name: str, dtype: str) -> bytes | None:
@@ -61,16 +75,22 @@ async def _bytes(transport: Transport, found: Checkpoint, draft: Model, name: st
     if tensor is None or tensor.dtype != dtype or tensor.size_bytes > _MAP_LIMIT_BYTES:
         return None
     file_name, data_start = draft.where[full]
+    data = await _read(transport, f"{found.path}/{file_name}", data_start + tensor.start, tensor.size_bytes)
+    return data if data is not None and len(data) == tensor.size_bytes else None
+
+
+async def _read(transport: Transport, path: str, start: int, size_bytes: int) -> bytes | None:
+    """A part of a file, shorter where the file ends before it; None where there is no such file."""
     try:
-        handle = await transport.open_file(f"{found.path}/{file_name}")
+        handle = await transport.open_file(path)
     except FileMissingError:
         return None
     try:
         parts: list[bytes] = []
-        at, left = data_start + tensor.start, tensor.size_bytes
+        at, left = start, size_bytes
         while left > 0 and (part := await handle.read_at(at, min(left, 1 << 18))):
             parts.append(part)
             at, left = at + len(part), left - len(part)
     finally:
         await handle.aclose()
-    return b"".join(parts) if left == 0 else None
+    return b"".join(parts)

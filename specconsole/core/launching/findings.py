@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from specconsole.core.launching.draft_check import DraftFinding
+from specconsole.core.launching.draft_facts import DraftFinding
 from specconsole.core.launching.help_text import FlagProblem
 from specconsole.core.launching.preflight import Finding, Severity
 from specconsole.core.launching.rules import Level, Verdict

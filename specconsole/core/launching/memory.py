@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from specconsole.core.launching.draft_check import text_config
+from specconsole.core.launching.draft_facts import text_config
 
 GIB = 1024**3
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from specconsole.core.engines.vllm import cpu_memory as vllm_on_cpu
 from specconsole.core.engines.vllm.config import speculative_config
-from specconsole.core.launching.draft_check import DraftFacts, check_draft, longest_context
+from specconsole.core.launching.draft_check import check_draft
+from specconsole.core.launching.draft_facts import DraftFacts, longest_context
+from specconsole.core.launching.draft_names import check_own_heads
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of
 from specconsole.core.launching.findings import of_draft
 from specconsole.core.launching.memory import GIB, KvShape, MemoryQuestion, estimate_memory, kv_shape
@@ -72,9 +74,16 @@ def judge_context(profile: Profile, target: Model) -> tuple[Finding, ...]:
                     "0.5.23 configs/model_config.py:1299"),)  # fmt: skip
 
 
-def judge_draft(
-    profile: Profile, target: Model, draft: Model, d2t: Sequence[int] | None, t2d: Sequence[bool] | None
-) -> tuple[Finding, ...]:
+@dataclass(frozen=True, slots=True)
+class DraftMaps:
+    """What of a draft and its target's tokenizer was read besides heads. None: not there, or not read."""
+
+    d2t: Sequence[int] | None = None
+    t2d: Sequence[bool] | None = None
+    common_tokens: Sequence[int] | None = None
+
+
+def judge_draft(profile: Profile, target: Model, draft: Model, maps: DraftMaps) -> tuple[Finding, ...]:
     """The draft against the target; () where either was not read."""
     if target.gguf is not None and draft.gguf is not None:
         return _gguf_vocabulary(target, draft)
@@ -86,16 +95,39 @@ def judge_draft(
             target.config,
             draft.config,
             tensors=draft.tensors,
-            d2t=d2t,
-            t2d=t2d,
+            d2t=maps.d2t,
+            t2d=maps.t2d,
+            common_tokens=maps.common_tokens,
             engine=profile.engine,
             algorithm=kind,
             context=context_asked(profile),
             target_quantised="quantization_config" in target.config,
         )
     )
-    findings = tuple(of_draft(one) for one in found if one.check not in _BY_RULES)
-    return findings or (Finding("draft", "ok", f"draft: fits the target as {kind}", name="fits"),)
+    ignored = {*_BY_RULES, "vocabulary"} if _other_vocabulary(profile) else set(_BY_RULES)
+    findings = tuple(of_draft(one) for one in found if one.check not in ignored)
+    if all(one.severity == "note" for one in findings):
+        findings += (Finding("draft", "ok", f"draft: fits the target as {kind}", name="fits"),)
+    return findings
+
+
+def judge_own_heads(profile: Profile, target: Model) -> tuple[Finding, ...]:
+    """Where the target drafts by itself (NEXTN, MTP): whether its checkpoint has the layers for it."""
+    if draft_path(profile) is not None or not target.config:
+        return ()
+    if profile.engine == "sglang":
+        wanted = algorithm(profile) in ("NEXTN", "EAGLE")
+    else:
+        config = speculative_config(Asked(settings_of(profile))) or {}
+        wanted = profile.engine == "vllm" and str(config.get("method") or "").endswith("mtp")
+    return tuple(of_draft(one) for one in check_own_heads(target.config, target.tensors)) if wanted else ()
+
+
+def _other_vocabulary(profile: Profile) -> bool:
+    """vLLM maps between vocabularies where it is told to."""
+    if profile.engine != "vllm":
+        return False
+    return bool((speculative_config(Asked(settings_of(profile))) or {}).get("use_heterogeneous_vocab"))
 
 
 def _gguf_vocabulary(target: Model, draft: Model) -> tuple[Finding, ...]:

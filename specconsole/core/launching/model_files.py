@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specconsole.core.launching.checkpoint import Checkpoint, FoundFile
-from specconsole.core.launching.draft_check import longest_context, text_config
+from specconsole.core.launching.draft_facts import architecture_of, longest_context, text_config
 from specconsole.core.launching.engine_settings import ModelFacts
 from specconsole.core.launching.gguf_header import CutHeadError, GgufError, GgufHead, parse_gguf
 from specconsole.core.launching.preflight import Finding
@@ -43,12 +43,10 @@ class Model:
         if self.gguf is not None:
             name = self.gguf.metadata.get("general.architecture")
             return ModelFacts(name if isinstance(name, str) else None, self.gguf.number("context_length"))
-        names = self.config.get("architectures")
-        name = str(names[0]) if isinstance(names, list) and names else None
         inner = text_config(self.config)
         heads, mtp = inner.get("num_attention_heads"), inner.get("num_nextn_predict_layers")
         return ModelFacts(
-            name,
+            architecture_of(self.config),
             longest_context(self.config) if self.config else None,
             heads if isinstance(heads, int) and heads > 0 else None,
             mtp if isinstance(mtp, int) and mtp > 0 else None,

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specconsole.core.launching.draft_check import DraftFacts, check_draft, decode_int64, longest_context
+from specconsole.core.launching.draft_check import check_draft
+from specconsole.core.launching.draft_facts import DraftFacts, longest_context
+from specconsole.core.launching.draft_maps import decode_int64
 from specconsole.core.launching.safetensors_header import CorruptHeaderError, parse_header
 
 HIDDEN, VOCABULARY, SMALL, LAYERS = 64, 512, 128, 8
