@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -21,13 +18,11 @@ from specconsole.demo.models import ModelFiles, ModelShape, write_models
 from specconsole.demo.vocabulary import build_vocabulary
 from specconsole.errors import BadInputError, RefusedError
 from specconsole.services.commands import LaunchOrder
-from specconsole.wiring import Console, state_folder
+from specconsole.wiring import Console
 from tests.engines import engines, watched, witness
 from tests.engines.conftest import need
 from tests.engines.support.checkpoints import SHAPE, Checkpoints, write_checkpoints, write_eagle3
 from tests.support.sshd_lab import SshdLab
-
-KEY = "planted-5d0c9f7a1e-key"
 
 
 @contextmanager
@@ -77,84 +72,6 @@ def failed_as(view: LaunchView) -> str | None:
     return failure.failure_class if failure is not None else None
 
 
-async def test_vllm_behind_a_healthy_front(
-    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One server for four traps: keys in its log, a frozen engine, KILL of its front, orphans."""
-    need("vllm")
-    monkeypatch.setenv("PLANTED", KEY)
-    recipe = engines.vllm("none", checkpoints)
-    # The flag puts the key into its log, as people do; `exec` keeps the process ours.
-    command = ("sh", "-c", f'exec {recipe.command[0]} serve --api-key "$VLLM_API_KEY" "$@"', "sh")
-    profile = replace(recipe, command=command).write(tmp_path, secrets={"VLLM_API_KEY": "env:PLANTED"})
-    start = await watched.start(console, sshd.accounts[0], profile)
-    view = await watched.answers(console, start)
-    assert witness.get(start.port, "/v1/models")[0] == 401, "the server does ask for its key"
-    await no_key_anywhere(console, start, printed=False)  # 0.32 stars it in its arguments line by itself
-
-    (engine,) = witness.pids_named(start.launch_id, "EngineCore")
-    os.kill(engine, signal.SIGSTOP)
-    try:
-        view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "not-answering", timeout_s=240)
-        assert witness.get(start.port, "/health")[0] == 200, "its front says 200 all the while"
-        assert "health is 200" in view.health_detail
-    finally:
-        os.kill(engine, signal.SIGCONT)
-    await console.supervisor.wait(start.launch_id, lambda view: view.state == "answers", timeout_s=240)
-
-    os.kill(start.session, signal.SIGKILL)  # the API server leads its session
-    view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "failed", timeout_s=60)
-    left = await asyncio.to_thread(witness.left_of, start.launch_id, start.session)
-    assert any("EngineCore" in command for command in left.values()), "KILL of the front leaves the engine"
-    assert any("EngineCore" in line for line in view.left_over), view.left_over
-    event = await console.commands.stop_telling(start.launch_id, lambda event: None)
-    assert event.alive == 0
-    assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
-
-
-async def no_key_anywhere(console: Console, start: watched.Start, *, printed: bool) -> None:
-    """The key stands in the host's own log, and nowhere that we show, keep or send."""
-    await console.supervisor.find(start.launch_id).account.settled()
-    view = console.board.launches[start.launch_id]
-    assert view.account is not None
-    assert view.log_path is not None
-    on_host = Path(view.log_path).read_bytes()
-    assert view.spool_path is not None
-    spool = await asyncio.to_thread(Path(view.spool_path).read_bytes)
-    assert KEY.encode() not in spool
-    if printed:
-        at = on_host.index(KEY.encode())
-        assert spool[at : at + len(KEY)] == b"*" * len(KEY), "masked at equal length, at the same offset"
-    plan = await console.commands.stop_plan(start.launch_id)
-    assert any("--api-key" in line for line in plan.processes), "the trap: it stands in the process table"
-    assert KEY not in repr(plan)
-    assert KEY not in repr(view)
-    assert KEY not in json.dumps(view.reading.to_json() if view.reading is not None else None)
-    for path in state_folder().rglob("*"):
-        if path.is_file():
-            assert KEY.encode() not in path.read_bytes(), path
-    folder = Path(view.log_path).parent
-    for name in ("requested.json", "effective.json"):
-        assert KEY.encode() not in (folder / name).read_bytes(), name
-
-
-async def test_vllm_whose_engine_is_killed_ends_with_0_and_is_a_failure(
-    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints
-) -> None:
-    need("vllm")
-    start = await watched.start(console, sshd.accounts[0], engines.vllm("none", checkpoints).write(tmp_path))
-    await watched.answers(console, start)
-    (engine,) = witness.pids_named(start.launch_id, "EngineCore")
-    os.kill(engine, signal.SIGKILL)
-    # The status is written down a moment after the end.
-    view = await console.supervisor.wait(
-        start.launch_id, lambda view: view.state == "failed" and view.exit_status is not None, timeout_s=120
-    )
-    assert view.exit_status == 0, "the trap: the status says that all is well"
-    assert failed_as(view) is not None
-    assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}
-
-
 async def test_vllm_with_a_draft_that_kills_it_never_counts_as_answering(
     console: Console, sshd: SshdLab, tmp_path: Path
 ) -> None:
@@ -181,23 +98,6 @@ async def test_vllm_with_a_draft_that_kills_it_never_counts_as_answering(
     assert view.reading.failure is not None
     # What it taps is two layers wide and not three; which kernel says so depends on the CPU.
     assert any(words in (view.reading.failure.line or "") for words in ("shape", "512 vs 768"))
-
-
-async def test_sglang_prints_its_key_and_we_do_not(
-    console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    need("sglang")
-    monkeypatch.setenv("PLANTED", KEY)
-    recipe = engines.sglang("none", checkpoints)
-    command = ("sh", "-c", f'exec {recipe.command[0]} {recipe.command[1]} --api-key "$SGLANG_API_KEY" "$@"', "sh")
-    profile = replace(recipe, command=command).write(tmp_path, secrets={"SGLANG_API_KEY": "env:PLANTED"})
-    start = await watched.start(console, sshd.accounts[0], profile)
-    await watched.answers(console, start)
-    assert KEY in witness.get(start.port, "/server_info", key=KEY)[1], "the trap: it tells it to whoever may ask"
-    await no_key_anywhere(console, start, printed=True)
-    event, _ = await watched.stop(console, start)
-    # 137 (or -9): it ends its own tree with KILL, which is a clean stop all the same.
-    assert event.exit_status in (0, 137)
 
 
 async def test_sglang_with_drafts_that_do_not_fit(
