@@ -19,10 +19,12 @@ from specconsole.core.launching.model_check import (
     judge_draft,
     judge_gpu_memory,
     judge_host_memory,
+    judge_own_heads,
     ports_beside,
     target_path,
 )
 from specconsole.core.launching.model_files import Model
+from specconsole.core.launching.needs import Needs, needs_of, never_free
 from specconsole.core.launching.preflight import Finding, HostMemory, judge_port, parse_memory
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
@@ -53,6 +55,7 @@ class _Looks:
 
     flags: ServerFlags | None = None
     target: Model | None = None
+    target_files: Checkpoint | None = None
     draft: Model | None = None
     draft_files: Checkpoint | None = None
     gpus: Sequence[GpuRoom] | None = None
@@ -101,6 +104,18 @@ class Preflight:
         await self._maps()
         self._memory()
         return gravest_first(self._all)
+
+    def needs(self) -> Needs:
+        """What must be free for the start; after `run`."""
+        target, draft = self._models_seen()
+        return needs_of(self._profile, self._spec.port, target, draft, self._looks.gpus)
+
+    def never_free(self) -> tuple[Finding, ...]:
+        """What forbids the start even with nobody else on the GPUs; after `run`."""
+        return never_free(self._profile, *self._models_seen(), self._looks.gpus or ())
+
+    def _models_seen(self) -> tuple[Model, Model]:
+        return self._looks.target or Model(), self._looks.draft or Model()
 
     def _add(self, *findings: Finding) -> None:
         for finding in findings:
@@ -163,17 +178,21 @@ class Preflight:
 
     async def _models(self) -> None:
         async def target(path: str) -> None:
-            _, self._looks.target = await look_at_model(self._transport, "model", path)
+            self._looks.target_files, self._looks.target = await self._model("model", path)
             self._add(*self._looks.target.findings)
 
         async def draft(path: str) -> None:
-            self._looks.draft_files, self._looks.draft = await look_at_model(self._transport, "draft", path)
+            self._looks.draft_files, self._looks.draft = await self._model("draft", path)
             self._add(*self._looks.draft.findings)
 
-        if (path := target_path(self._profile)) is not None:
-            await self._tried("model", target(path))
-        if (path := draft_path(self._profile)) is not None:
-            await self._tried("draft", draft(path))
+        looks = [("model", target_path(self._profile), target), ("draft", draft_path(self._profile), draft)]
+        async with asyncio.TaskGroup() as group:
+            for role, path, look in looks:
+                if path is not None:
+                    group.create_task(self._tried(role, look(path)))
+
+    async def _model(self, role: str, path: str) -> tuple[Checkpoint, Model]:
+        return await look_at_model(self._transport, role, path)
 
     async def _gpus(self) -> None:
         async def look() -> None:
@@ -238,9 +257,11 @@ class Preflight:
         looks = self._looks
 
         async def look(target: Model, draft: Model, files: Checkpoint) -> None:
-            d2t, t2d = await read_maps(self._transport, files, draft)
-            self._add(*judge_draft(self._profile, target, draft, d2t, t2d))
+            maps = await read_maps(self._transport, files, draft, looks.target_files)
+            self._add(*judge_draft(self._profile, target, draft, maps))
 
+        if looks.target is not None:
+            self._add(*judge_own_heads(self._profile, looks.target))
         if looks.target is not None and looks.draft is not None and looks.draft_files is not None:
             await self._tried("draft", look(looks.target, looks.draft, looks.draft_files))
 
