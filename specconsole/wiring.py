@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from specconsole.services.bench_parts import BenchParts
     from specconsole.services.benches import Benches
     from specconsole.services.console_commands import ConsoleCommands
+    from specconsole.services.history_commands import HistoryDesk
     from specconsole.services.host_link import HostLink
     from specconsole.services.host_sampler import HostSampler
     from specconsole.services.preflight import PreflightTools
@@ -282,6 +283,7 @@ class Console:
     board: Board
     commands: ConsoleCommands
     benches: Benches
+    history: HistoryDesk
 
 
 @asynccontextmanager
@@ -309,13 +311,15 @@ async def open_supervisor(
     """The live services for the length of a block; servers outlive it.
 
     `window`: somebody sees the board, so questions of hosts go there, and hosts that are down are kept trying.
-    `spare_store`: where the store can't be opened (a full disk), go on without history; for what a person in need does.
+    `spare_store`: where the store can't be opened (a full disk), go on without history, which is said; for everything
+    that is not about the history itself.
     """
     from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
     from specconsole.services.adoption import Adoption
     from specconsole.services.benches import Benches
     from specconsole.services.console_commands import ConsoleCommands
+    from specconsole.services.history_commands import HistoryDesk
     from specconsole.services.host_desk import HostDesk
     from specconsole.services.host_questions import BoardAsker
     from specconsole.services.measuring_commands import BenchesDesk
@@ -339,7 +343,10 @@ async def open_supervisor(
     except SpecconsoleError as error:
         if not spare_store:
             raise
-        sys.stderr.write(f"specconsole: going on without history: {error}\n")
+        if window:
+            board.tell("note", "store", f"going on without history: {error}", clock.wall_s())
+        else:
+            sys.stderr.write(f"specconsole: going on without history: {error}\n")
         store = await SqliteStore.in_memory()
     parts = Parts(
         clock=clock,
@@ -356,6 +363,7 @@ async def open_supervisor(
     )
     try:
         async with Supervisor(parts, hosts) as supervisor:
+            history = HistoryDesk(supervisor)
             desk = HostDesk(supervisor, opener.keepers, hosts_known, aliases, asker)
             async with (
                 Benches(supervisor, await asyncio.to_thread(bench_parts)) as benches,
@@ -363,6 +371,8 @@ async def open_supervisor(
             ):
                 if window:
                     benches.begin_looking()
-                yield Console(supervisor, board, ConsoleCommands(supervisor, desk, BenchesDesk(benches)), benches)
+                history.use_results(benches.results)
+                commands = ConsoleCommands(supervisor, desk, BenchesDesk(benches), history)
+                yield Console(supervisor, board, commands, benches, history)
     finally:
         await store.aclose()

@@ -128,6 +128,9 @@ class SqliteStore(SqliteHistory):
         )
         return tuple(launch_of(row) for row in rows)
 
+    async def launch(self, launch_id: str) -> StoredLaunch | None:
+        return await self._look(lambda db: stored_launch(db, launch_id))
+
     async def put_samples(self, launch_id: str, samples: Iterable[PhaseSample]) -> None:
         values = [
             (

@@ -102,6 +102,8 @@ def _conditions(query: HistoryQuery) -> tuple[list[str], list[object]]:
     if query.launch_ids is not None:
         ids = query.launch_ids[:_MAX_ASKED]
         must(f"h.launch_id IN ({', '.join('?' * len(ids))})", *ids)
+    if query.id_begins:
+        must("h.launch_id >= ? AND substr(h.launch_id, 1, ?) = ?", query.id_begins, len(query.id_begins), query.id_begins)
     for word in query.words:
         must("(instr(h.searched, ?) OR instr(coalesce(a.searched, ''), ?))", word, word)
     if query.tag is not None:

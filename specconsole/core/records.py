@@ -66,6 +66,9 @@ class Store(Protocol):
     async def launches(self, *, host: str | None = None, limit: int = 500) -> tuple[StoredLaunch, ...]:
         """The newest first; those without a start time last."""
 
+    async def launch(self, launch_id: str) -> StoredLaunch | None:
+        """None when it is not in the index."""
+
     async def put_samples(self, launch_id: str, samples: Iterable[PhaseSample]) -> None:
         """Replaces all that was known of this launch, so that two consoles that watched it count once."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from specconsole.services.history_commands import HistoryCommands
     from specconsole.services.measuring_commands import MeasuringCommands
 
 Progress = Callable[[str], None]
@@ -121,6 +122,10 @@ class Commands(Protocol):
     @property
     def measuring(self) -> MeasuringCommands | None:
         """None where nothing can be measured."""
+
+    @property
+    def history(self) -> HistoryCommands | None:
+        """None where no history is kept."""
 
     def can(self, what: str) -> str:
         """Why `what` (the name of a method here, or `bench`) can't be done at all now; "" when it can."""

@@ -19,6 +19,7 @@ from specconsole.services.commands import (
     Progress,
 )
 from specconsole.services.evidence import collect_evidence
+from specconsole.services.history_commands import HistoryDesk
 from specconsole.services.launch_commands import LaunchCommands
 from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.services.supervisor import Supervisor
@@ -46,10 +47,15 @@ class ConsoleCommands(LaunchCommands):
     """`Commands` for a supervisor; `desk` None: this machine only."""
 
     def __init__(
-        self, supervisor: Supervisor, desk: HostDesk | None = None, measuring: MeasuringCommands | None = None
+        self,
+        supervisor: Supervisor,
+        desk: HostDesk | None = None,
+        measuring: MeasuringCommands | None = None,
+        history: HistoryDesk | None = None,
     ) -> None:
         super().__init__(supervisor)
         self.measuring = measuring
+        self.history = history
         self._desk = desk
         self._adoption = Adoption(supervisor)
         self.read_only = supervisor.parts.read_only
@@ -67,7 +73,9 @@ class ConsoleCommands(LaunchCommands):
     def line_source(self, launch_id: str) -> LineSource | None:
         """None while nothing of its log has arrived."""
         watch = self._sup.watches.get(launch_id)
-        return None if watch is None else watch.intake.spool
+        if watch is None:
+            return self.history.kept.get(launch_id) if self.history is not None else None
+        return watch.intake.spool
 
     async def profiles(self) -> Sequence[ProfileSummary]:
         """Every profile, broken ones with their problem."""

@@ -92,6 +92,7 @@ class LaunchCommands:
             await tools.memory.keep(record.folder, memory)
         told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
         self._sup.watch(tools, record, secrets)
+        await self._sup.indexed(record, tools.name)
         return spec.launch_id
 
     async def preflight(

@@ -23,6 +23,7 @@ class LookingOnly:
 
     read_only = True
     measuring = None
+    history = None
 
     def __init__(self, why_not: str) -> None:
         self._why_not = why_not

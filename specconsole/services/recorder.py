@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.start_key import start_key
 from specconsole.core.reading.history import History, StartKey, samples_of
 from specconsole.core.records import Store, StoredLaunch, StoredRecord
+from specconsole.core.views.history_facts import facts_of_memory, facts_of_reading, facts_of_record
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import Clock
 from specconsole.services.board import Board
+from specconsole.services.gpu_memory import MemoryKeeper
 from specconsole.services.launch import LaunchWatch
 
 
@@ -80,17 +83,20 @@ class Recorder:
         try:
             await self._store.put_records([row])
             await self._put_samples(watch, spec)
+            await self._store.put_launches([self._row(watch.host, watch.record, "", _said(watch))])
         except SpecconsoleError as error:
             self._trouble(error)
 
-    async def ended(self, watch: LaunchWatch) -> None:
+    async def ended(self, watch: LaunchWatch, memory: MemoryKeeper | None = None) -> None:
         """A launch is over; one that never answered still says how long its phases took at least."""
         spec = watch.record.spec
         if self._store is None or spec is None:
             return
         try:
             await self._put_samples(watch, spec)
-            await self._index([self._row(watch.host, watch.record, watch.state)])
+            seen = await memory.kept(watch.record.folder) if memory is not None else ()
+            facts = {**_said(watch), **facts_of_memory(seen)}
+            await self._store.put_launches([self._row(watch.host, watch.record, watch.state, facts)])
         except SpecconsoleError as error:
             self._trouble(error)
 
@@ -124,7 +130,7 @@ class Recorder:
         if samples:
             await self._store.put_samples(spec.launch_id, samples)
 
-    def _row(self, host: str, record: LaunchRecord, outcome: str) -> StoredLaunch:
+    def _row(self, host: str, record: LaunchRecord, outcome: str, facts: dict[str, Any] | None = None) -> StoredLaunch:
         spec = record.spec
         return StoredLaunch(
             launch_id=record.launch_id,
@@ -135,10 +141,15 @@ class Recorder:
             owner=spec.owner if spec is not None else "",
             started_at_s=record.started_at_s,
             ended_at_s=record.exit_at_s,
-            outcome=outcome or record.ended,
+            outcome=outcome or ("stopped" if record.ended else ""),
+            facts={**facts_of_record(record), **(facts or {})},
         )
 
     def _trouble(self, error: SpecconsoleError) -> None:
         if not self._told:
             self._told = True
             self._board.tell("note", "store", f"the history is not kept: {error}", self._clock.wall_s())
+
+
+def _said(watch: LaunchWatch) -> dict[str, Any]:
+    return facts_of_reading(watch.reading, watch.answered_after_s)

@@ -6,7 +6,7 @@ Leaving the block ends watching, never a server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,8 @@ class HostTools:
 
 
 OpenHost = Callable[[str], Awaitable[HostTools]]
+Found = Callable[[HostTools, Sequence[LaunchRecord]], Awaitable[None]]
+"""Told of launches that were found on a host, before anybody waits for them."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class Supervisor:
         self._opening: dict[str, asyncio.Lock] = {}
         self.watches: dict[str, LaunchWatch] = {}
         self.places = KnownPlaces(parts.state_folder / "secret-places")
+        self.on_found: list[Found] = []
         self._forgotten: set[str] = set()
         self._known: dict[str, set[str]] = {}
         """Folders that were looked at, by host."""
@@ -131,6 +134,10 @@ class Supervisor:
                 for work in self._hosts[name].background:
                     self._spawn(work(), f"background {name}")
             return self._hosts[name]
+
+    def opened(self, name: str) -> HostTools | None:
+        """The tools of a host that is open; None for another, which is not opened for it."""
+        return self._hosts.get(name)
 
     @property
     def open_hosts(self) -> tuple[str, ...]:
@@ -225,6 +232,8 @@ class Supervisor:
         await self._begin(tools, [found[one] for one in new if one in found])
         known.update(new)
         await self._recorder.index(tools.name, [found[one] for one in new if one in found])
+        for heard in self.on_found if new else ():
+            await heard(tools, [found[one] for one in new if one in found])
 
     async def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
         running = [record for record in records if record.alive or not record.exited]
@@ -248,7 +257,7 @@ class Supervisor:
         intake = LogIntake(
             tools.transport,
             record.log_path,
-            self.parts.state_folder / "spool" / _folder_name(tools.name) / record.launch_id,
+            self.parts.state_folder / "spool" / folder_name(tools.name) / record.launch_id,
             self.parts.clock,
             engine=engine,
             secrets=(secrets or {}).values(),
@@ -289,10 +298,15 @@ class Supervisor:
             watch.intake.use_history(past.key, past.history)
         try:
             await watch.run()
-            await self._recorder.ended(watch)
+            tools = self._hosts.get(watch.host)
+            await self._recorder.ended(watch, tools.memory if tools is not None else None)
         except* SpecconsoleError as group:
             # This console can't keep the log (state folder not writable): said, and the others go on.
             watch.trouble(str(group.exceptions[0]))
+
+    async def indexed(self, record: LaunchRecord, host: str) -> None:
+        """Puts a launch of this console's into the history, before its console may end."""
+        await self._recorder.index(host, [record])
 
     def forget(self, launch_id: str) -> None:
         """Drops an ended launch from the list; its folder on the host stays."""
@@ -315,6 +329,8 @@ class Supervisor:
         running = [watch for watch in named if watch.record.alive]
         if running or named:
             return (running or named)[-1]
+        if wanted and begins:
+            raise NotFoundError(_several(wanted, begins), try_="more of the id")
         raise NotFoundError(f"no launch {wanted}", try_="specconsole status")
 
     async def wait(
@@ -331,6 +347,17 @@ class Supervisor:
                 await self.parts.clock.sleep(0.05)
 
 
-def _folder_name(host: str) -> str:
+def _several(wanted: str, watches: Sequence[LaunchWatch]) -> str:
+    """Names the launches whose ids begin so, the newest first."""
+    ordered = sorted(watches, key=lambda watch: watch.launch_id, reverse=True)
+    named = [
+        f"{watch.launch_id} ({watch.record.spec.profile if watch.record.spec is not None else '?'}, {watch.state})"
+        for watch in ordered[:6]
+    ]
+    more = f" and {len(ordered) - 6} more" if len(ordered) > 6 else ""
+    return f"{len(ordered)} launches begin with {wanted}: {', '.join(named)}{more}"
+
+
+def folder_name(host: str) -> str:
     """A host's name as a folder's: `user@host` and ports keep apart, separators can't lead out."""
     return "".join(c if c.isalnum() or c in "-_.@" else f"%{ord(c):02x}" for c in host).lstrip(".") or "_"

@@ -44,7 +44,7 @@ async def _attach(args: argparse.Namespace) -> int:
     from specconsole.wiring import open_supervisor
 
     order = adopting_order(args)
-    async with open_supervisor((), read_only=order is None or args.read_only) as console:
+    async with open_supervisor((), read_only=order is None or args.read_only, spare_store=True) as console:
         await console.supervisor.add_host(args.host)
         await console.supervisor.discovered(args.host)
         if order is not None:

@@ -55,7 +55,7 @@ async def _check(args: argparse.Namespace) -> int:
     def told(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    async with open_supervisor((), read_only=args.read_only) as console:
+    async with open_supervisor((), read_only=args.read_only, spare_store=True) as console:
         findings = await console.commands.preflight(order, found, told)
     if args.json:
         status = exit_status(findings)

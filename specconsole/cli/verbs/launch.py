@@ -62,7 +62,7 @@ async def _launch(args: argparse.Namespace) -> int:
         for name in args.profiles
     ]
     progress = WaitProgress()
-    async with open_supervisor((), read_only=args.read_only) as console:
+    async with open_supervisor((), read_only=args.read_only, spare_store=True) as console:
         if args.dry_run:
             return await _dry_run(console, orders, as_json=args.json)
         ids = [await console.commands.launch(order, progress.say) for order in orders]

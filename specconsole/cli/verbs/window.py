@@ -151,7 +151,7 @@ async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *
         from specconsole import wiring
 
         known = await asyncio.to_thread(_all_hosts, hosts)
-        async with wiring.open_supervisor(hosts=known, read_only=read_only, window=True) as console:
+        async with wiring.open_supervisor(hosts=known, read_only=read_only, window=True, spare_store=True) as console:
             app.connect(console.board, console.commands)
             gc.freeze()
             await left.wait()

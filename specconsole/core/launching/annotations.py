@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from specconsole.core.launching.masking import mask_text
 from specconsole.errors import BadInputError
 
 Kind = Literal["note", "tag", "untag", "undo"]
@@ -142,7 +143,7 @@ def plain_id(text: str) -> bool:
 def checked_note(text: str) -> str:
     """The note without blanks around it and without control characters. Raises BadInputError."""
     kept = "".join(c if c == "\n" or unicodedata.category(c) != "Cc" else " " for c in text).strip()
-    kept = kept.encode("utf-8", "replace").decode("utf-8")
+    kept = mask_text(kept.encode("utf-8", "replace").decode("utf-8"))
     if not kept:
         raise BadInputError("a note needs a text", try_='specconsole note LAUNCH "what there is to know"')
     if len(kept) > MAX_NOTE_CHARS:

@@ -26,6 +26,8 @@ class HistoryQuery:
     """Asked for at this moment or later, seconds since the epoch."""
     launch_ids: tuple[str, ...] | None = None
     """Only these."""
+    id_begins: str = ""
+    """Only those whose id begins so."""
     limit: int = 200
 
     @property
@@ -70,6 +72,8 @@ class HistoryRow:
     """Secrets masked."""
     profile_tags: tuple[str, ...] = ()
     annotations: Annotations = NONE_YET
+    state: str = ""
+    """What it is just now, of a launch that is watched; "" for others."""
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -84,10 +88,11 @@ class HistoryRow:
 
     @property
     def state_text(self) -> str:
-        """Its outcome with the cause: `failed gpu-oom`."""
-        if not self.outcome:
+        """What it is now, or its outcome with the cause: `failed gpu-oom`."""
+        word = self.state or self.outcome
+        if not word:
             return "not seen to end"
-        return f"{self.outcome} {self.cause}" if self.cause and self.outcome == "failed" else self.outcome
+        return f"{word} {self.cause}" if self.cause and word == "failed" else word
 
     def to_json(self) -> dict[str, Any]:
         """One object of `history --json` (docs/json.md)."""
@@ -95,7 +100,7 @@ class HistoryRow:
         shape.pop("annotations")
         shape.pop("profile_tags")
         notes = [asdict(note) for note in self.annotations.notes]
-        named = {"outcome": self.outcome or None, "cause": self.cause or None, "cause_line": self.cause_line or None}
+        named = {"state": self.state or None, "outcome": self.outcome or None, "cause": self.cause or None, "cause_line": self.cause_line or None}
         return {**shape, **named, "duration_s": self.duration_s, "tags": list(self.tags), "notes": notes}
 
 

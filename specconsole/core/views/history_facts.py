@@ -148,6 +148,8 @@ def merged(old: StoredLaunch | None, new: StoredLaunch) -> StoredLaunch:
         return new
     # A launch that runs after all has no outcome, whatever was thought before.
     outcome = new.outcome or ("" if new.facts.get("alive") is True else old.outcome)
+    if new.outcome == "gone" and old.outcome:
+        outcome = old.outcome  # that its folder was removed since says nothing of how it ended
     return replace(
         new,
         profile=new.profile or old.profile,
