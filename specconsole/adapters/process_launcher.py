@@ -15,8 +15,9 @@ from specconsole.core.hardware.processes import PortHolders, parse_detail, parse
 from specconsole.core.launching import preflight as checks
 from specconsole.core.launching import probes
 from specconsole.core.launching.folder import LaunchRecord, parse_moment, parse_observed, parse_start
-from specconsole.core.launching.script import Family, in_family, start_script
+from specconsole.core.launching.script import Family, in_family
 from specconsole.core.launching.spec import LaunchSpec
+from specconsole.core.launching.start_script import start_script
 from specconsole.core.launching.stopping import LeftOver, StopEvent
 from specconsole.errors import BadInputError, FileMissingError, NotFoundError, RefusedError, SpecconsoleError
 from specconsole.ports import Transport
@@ -59,7 +60,8 @@ class ProcessLauncher:
 
     async def free_port(self) -> int:
         # Below the usual ephemeral range (32768-60999, ip_local_port_range): no outgoing connection takes it first.
-        promised = {record.spec.port for record in await self.discover() if record.alive and record.spec is not None}
+        records = await self.discover()
+        promised = {one.spec.port for one in records if (one.alive or one.waits) and one.spec is not None}
         for _ in range(20):
             port = 20000 + random_tokens.randbelow(12000)
             if port not in promised and (await self._port_holders(port)).free:
@@ -67,14 +69,16 @@ class ProcessLauncher:
         raise RefusedError("no free port was found", where=self.host, try_="--set port=N")
 
     async def start(self, spec: LaunchSpec, secrets: Mapping[str, str]) -> LaunchRecord:
-        name = f"port-{spec.port}" if spec.port is not None else f"launch-{spec.launch_id}"
+        # What waits for its turn takes the port later, and looks again by itself.
+        port = None if spec.when_free else spec.port
+        name = f"port-{port}" if port is not None else f"launch-{spec.launch_id}"
         async with HostLock(self._transport, name, owner=spec.owner, lease_s=_START_LOCK_S) as lock:
             if lock.holder is not None:
                 raise RefusedError(
                     f"{lock.describe()} is starting a server on port {spec.port}", where=self.host, try_="another port"
                 )
-            if spec.port is not None:
-                finding = await self._check_port(spec, spec.port)
+            if port is not None:
+                finding = await self._check_port(spec, port)
                 if finding.severity == "stop":
                     raise RefusedError(finding.text, where=self.host, try_=finding.try_)
             script = start_script(spec, secrets, prepared=self._family != "launches")

@@ -189,12 +189,14 @@ class ProcessStopper:
         await self._look.refresh()
         left = list(await self._look.describe(self._look.owned.proven, "survived KILL"))
         left += await self._look.describe(self._look.owned.possible, "in a session of its number, not proven its own")
-        port = record.spec.port if record.spec is not None else None
+        # What was never started never held its port: who does is somebody else.
+        port = record.spec.port if record.spec is not None and record.process is not None else None
         if port is not None:
             named = {one.pid for one in left}
             left += [one for one in await self._port_left_over(port) if one.pid not in named]
         ours = [one for one in left if one.why == "survived KILL"]
-        text = describe_exit(record.exit_status)
+        text = "it was never started" if record.waits is not None and not record.process else ""
+        text = text or describe_exit(record.exit_status)
         text = f"{len(left)} left over; {text}" if left else f"nothing is left; {text}"
         if not ours and record.stop is not None:
             word = "killed" if self._killed else "clean"

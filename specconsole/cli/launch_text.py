@@ -56,7 +56,11 @@ def eta_text(eta: EtaRange) -> str:
 def state_text(view: LaunchView) -> str:
     """One line about how it stands."""
     text: str = view.state
-    if view.state in ("starting", "loading", "stalled"):
+    if view.state == "queued" and view.waiting is not None:
+        from specconsole.core.launching.waiting import waiting_text
+
+        text = waiting_text(view.waiting)
+    elif view.state in ("starting", "loading", "stalled"):
         phase = phase_text(view.reading)
         text += f": {phase}" if phase not in ("", view.state) else ""
         if view.reading is not None and view.reading.ready_eta_s is not None:

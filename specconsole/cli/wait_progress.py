@@ -8,12 +8,19 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 from specconsole.cli.launch_text import eta_text, phase_text
+from specconsole.core.launching.waiting import waiting_text
 
 if TYPE_CHECKING:
     from specconsole.core.views.launch import LaunchView
 
 _BAR_WIDTH = 24
 _PLAIN_EVERY_S = 15.0
+
+
+def waiting_key(view: LaunchView) -> str:
+    """What a queued launch waits for, without the figures that change at every look."""
+    reasons = view.waiting.reasons if view.waiting is not None else ()
+    return " ".join(f"{one.kind} {one.what} {one.launch_id}" for one in reasons)
 
 
 class WaitProgress:
@@ -32,7 +39,8 @@ class WaitProgress:
         if self._live:
             self._redraw(self._line(view))
             return
-        key = f"{view.state} {view.reading.phase if view.reading else ''} {view.reading.part if view.reading else ''}"
+        phase = f"{view.reading.phase} {view.reading.part}" if view.reading is not None else ""
+        key = f"{view.state} {waiting_key(view)} {phase}"
         now = time.monotonic()
         if key != self._last or now - self._last_at_s > _PLAIN_EVERY_S:
             self._last, self._last_at_s = key, now
@@ -61,6 +69,8 @@ class WaitProgress:
             ratio = min(1.0, reading.progress.done / reading.progress.total)
             full = int(ratio * _BAR_WIDTH)
             bar = f" [{'█' * full}{'░' * (_BAR_WIDTH - full)}]" if self._live else ""
+        if view.state == "queued" and view.waiting is not None:
+            return f"{view.name}: {waiting_text(view.waiting)}"
         text = f"{view.name}: {view.state}{bar}"
         if view.state in ("starting", "loading", "stalled"):
             text += f" {phase_text(reading)}"

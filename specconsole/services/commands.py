@@ -73,6 +73,10 @@ class LaunchOrder:
     """Settings that differ from the profile's; a value of None removes the setting."""
     preflight: bool = True
     """False: nothing is looked at before the start, and a bad one fails by itself."""
+    when_free: bool = False
+    """It waits on its host until the GPUs and ports that it needs are free, whatever becomes of this console."""
+    look_every_s: float = 10.0
+    """Seconds between two looks of what waits there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from specconsole.core.hardware.gpu_activity import gpu_activity
 from specconsole.core.launching import lifecycle
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
+from specconsole.core.launching.observed import facts_of
 from specconsole.core.launching.stopping import StopEvent, describe_exit
 from specconsole.core.reading.model import Phase, Reading
 from specconsole.core.views.launch import LaunchState
@@ -40,8 +41,6 @@ _LOADING: frozenset[Phase] = frozenset(
 )
 _LINK_RETRY_S = 2.0
 _PUBLISH_S = 0.5
-_START_TAKES_S = 30.0
-"""A start takes well under a second; on a slow network file system, some."""
 _DISK_RETRY_S = 5.0
 
 Answered = Callable[["LaunchWatch"], Awaitable[None]]
@@ -64,7 +63,7 @@ class LaunchWatch:
         account: AccountWatch,
         http: HttpClient,
     ) -> None:
-        self.record, self._ended_before_us = record, record.exited and not record.alive
+        self.record, self._ended_before_us = record, record.over
         self._first_answer = FirstAnswer(launcher, clock, record)
         self.intake = intake
         self._launcher = launcher
@@ -74,7 +73,7 @@ class LaunchWatch:
         self._on_answered = on_answered
         self.account = account
         self.http = http
-        self.state: LaunchState = "preparing" if record.alive else "unknown"
+        self.state: LaunchState = "preparing" if record.alive else "queued" if record.waits else "unknown"
         self._asker = AnswerWatch(answers, clock, self._situation, self._asked)
         self._trouble = ""
         self._log_trouble = ""
@@ -238,20 +237,11 @@ class LaunchWatch:
             self.intake.host_offset_s = record.moment.now_s - self._clock.wall_s()
         if record.problem and record.spec is None:
             self._trouble = record.problem
-        if record.stop is not None and record.ended and record.alive is not True:
-            await self._fact("stop-verified")
-        elif record.alive:
-            await self._fact("process-up")
-            await self._fact("stop-asked" if record.being_stopped else "stop-given-up")
-        elif record.process is None and record.spec is not None and record.spec.adopted:
-            # Only its log is known: that it can be read is all that can be said of it.
-            await self._fact("process-up")
-        elif record.process is None and not record.exited:
-            # Half written: its console is still at it, or died there.
-            if record.folder_age_s is None or record.folder_age_s > _START_TAKES_S:
-                await self._fact("start-failed")
-        else:
+        facts = facts_of(record)
+        if facts is None:
             await self._gone(record)
+        for fact in facts or ():
+            await self._fact(fact)
 
     async def _gone(self, record: LaunchRecord) -> None:
         if self.state in lifecycle.ENDED or self.state == "stopping":
@@ -338,6 +328,8 @@ class LaunchWatch:
             case "tell-stalled":
                 reason = self._reading.stall_reason if self._reading is not None else None
                 self._tell("stalled", reason or "silent beyond what this phase explains")
+            case "tell-started":
+                self._tell("note", "its turn has come: started")
             case "re-observe":
                 with suppress(SpecconsoleError, TimeoutError):
                     self.report(await self._launcher.observe(self.launch_id))

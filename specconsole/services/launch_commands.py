@@ -10,6 +10,8 @@ from typing import Any
 
 from specconsole.core.launching import lifecycle
 from specconsole.core.launching.command import override, profile_of
+from specconsole.core.launching.model_files import Model
+from specconsole.core.launching.needs import Needs, needs_of, passes_with_time
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
@@ -63,37 +65,65 @@ class LaunchCommands:
         profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
         tools = await self._sup.host(order.host)
         secrets = await asyncio.to_thread(secret_values, profile.secrets, profile.source, commands=True)
-        return await self._launch(profile, order.overrides, secrets, tools, told, preflight=order.preflight)
+        return await self._launch(profile, order, secrets, tools, told)
 
     async def _launch(
         self,
         profile: Profile,
-        overrides: Mapping[str, Any],
+        order: LaunchOrder,
         secrets: Mapping[str, str],
         tools: HostTools,
         told: Told,
-        *,
-        preflight: bool = True,
     ) -> str:
         # One at a time: two launches of this console must not be given the same free port.
         async with self._ports:
-            spec = await order_spec(profile, overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
-            if preflight:
+            us, now_s = self._parts.us, self._parts.clock.wall_s()
+            spec = await order_spec(profile, order.overrides, tools.launcher, us, now_s)
+            wanted = override(profile, order.overrides)
+            needs = needs_of(wanted, spec.port, Model(), Model(), None)
+            if order.preflight or order.when_free:
                 told(f"{profile.name}: looking at {tools.name} before the start")
-                findings = await self._look(override(profile, overrides), spec, tools, told, _HELP_AT_LAUNCH_S)
-                for finding in findings:
+                findings, needs = await self._look_for_start(wanted, spec, tools, told, when_free=order.when_free)
+                for finding in findings if order.preflight else ():
                     if finding.severity == "warning":
                         told(f"{profile.name}: {finding.text}")
-                refuse(findings, tools.name)
-            memory = await tools.memory.look("before-launch") if tools.memory is not None else None
+                refuse(findings if order.preflight else (), tools.name)
+            spec = replace(
+                spec, needs=needs.words(), when_free=order.when_free, look_every_s=max(0.1, order.look_every_s)
+            )
+            # Of a launch that waits, the memory at its start is not known now.
+            keeper = None if order.when_free else tools.memory
+            memory = await keeper.look("before-launch") if keeper is not None else None
             await asyncio.to_thread(self._sup.places.remember, spec.launch_id, spec.secret_places)
             record = await tools.launcher.start(spec, secrets)
-        if tools.memory is not None:
-            await tools.memory.keep(record.folder, memory)
-        told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
+        if keeper is not None:
+            await keeper.keep(record.folder, memory)
+        if order.when_free:
+            for note in needs.notes:
+                told(f"{profile.name}: {note}")
+            named = ", ".join(record.waiting.needs) if record.waiting is not None else f"port {spec.port}"
+            told(f"{profile.name}: queued as {spec.launch_id} on {tools.name}, until free: {named}")
+        else:
+            told(f"{profile.name}: started as {spec.launch_id} on {tools.name}, port {spec.port}")
         self._sup.watch(tools, record, secrets)
         await self._sup.indexed(record, tools.name)
         return spec.launch_id
+
+    async def _look_for_start(
+        self, wanted: Profile, spec: LaunchSpec, tools: HostTools, told: Told, *, when_free: bool
+    ) -> tuple[tuple[Finding, ...], Needs]:
+        """What stands against the start, without what may pass while it waits, and what must be free for it."""
+        if self._parts.preflight is None:
+            needs = needs_of(wanted, spec.port, Model(), Model(), None)
+            findings = await tools.launcher.preflight(spec)
+            return tuple(one for one in findings if not (when_free and passes_with_time(one, needs))), needs
+        preflight = Preflight(tools.transport, tools.launcher, self._parts.preflight, wanted, spec)
+        findings = await preflight.run(_unheard, told, help_limit_s=_HELP_AT_LAUNCH_S)
+        needs = preflight.needs()
+        if when_free:
+            findings = tuple(one for one in findings if not passes_with_time(one, needs))
+            findings = (*preflight.never_free(), *findings)
+        return findings, needs
 
     async def preflight(
         self, order: LaunchOrder, found: Callable[[Finding], None] = _unheard, told: Told = _quiet
@@ -135,7 +165,8 @@ class LaunchCommands:
         secrets = await asyncio.to_thread(secret_values, places, f"launch {launch_id}", commands=True)
         if watch.state not in lifecycle.ENDED:
             await self.stop(launch_id, told)
-        return await self._launch(replace(profile_of(spec), secrets=places), overrides, secrets, tools, told)
+        order = LaunchOrder(spec.profile, watch.host, overrides)
+        return await self._launch(replace(profile_of(spec), secrets=places), order, secrets, tools, told)
 
     def _places_again(self, spec: LaunchSpec, host: str) -> dict[str, str]:
         """Where the secrets of a relaunch come from, as far as this console knows by itself: it started the launch, or

@@ -49,6 +49,7 @@ def view_of_record(record: LaunchRecord, host: str, us: WhoWeAre) -> LaunchView:
         command=show(spec.argv),
         log_path=record.log_path,
         last_log_mtime_age_s=_age(record.moment.now_s, record.log_mtime_s),
+        waiting=record.waiting,
         processes=((record.process.pid, record.process.start_ticks),) if record.process and record.alive else (),
     )
 

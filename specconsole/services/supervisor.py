@@ -236,8 +236,8 @@ class Supervisor:
             await heard(tools, [found[one] for one in new if one in found])
 
     async def _begin(self, tools: HostTools, records: list[LaunchRecord]) -> None:
-        running = [record for record in records if record.alive or not record.exited]
-        ended = [record for record in records if not (record.alive or not record.exited)][-_ENDED_SHOWN:]
+        running = [record for record in records if not record.over]
+        ended = [record for record in records if record.over][-_ENDED_SHOWN:]
         for record in (*running, *ended):
             if record.launch_id not in self.watches and record.launch_id not in self._forgotten:
                 secret = record.spec is not None and record.spec.secret_names

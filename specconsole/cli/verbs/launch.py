@@ -34,6 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, metavar="SECONDS", help="with --wait: give up after (the server goes on)"
     )
     parser.add_argument(
+        "--when-free",
+        action="store_true",
+        help="wait on the host until the GPUs and ports it needs are free, then start; goes on without this console",
+    )
+    parser.add_argument(
+        "--look-every", type=seconds, default=10.0, metavar="SECONDS", help="with --when-free: between looks (10)"
+    )
+    parser.add_argument(
         "--no-preflight", action="store_true", help="look at nothing before the start (see `specconsole check`)"
     )
     parser.add_argument("--dry-run", action="store_true", help="look at everything, start nothing")
@@ -58,7 +66,14 @@ async def _launch(args: argparse.Namespace) -> int:
     overrides = parse_settings(args.settings)
     files = profile_files()
     orders = [
-        LaunchOrder(name, args.host or files.read(name).host or "local", overrides, not args.no_preflight)
+        LaunchOrder(
+            name,
+            args.host or files.read(name).host or "local",
+            overrides,
+            not args.no_preflight,
+            when_free=args.when_free,
+            look_every_s=args.look_every,
+        )
         for name in args.profiles
     ]
     progress = WaitProgress()

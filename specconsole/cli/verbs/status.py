@@ -48,11 +48,7 @@ async def _status(args: argparse.Namespace) -> int:
         chosen = (
             [console.supervisor.find(args.launch).launch_id]
             if args.launch
-            else [
-                watch.launch_id
-                for watch in console.supervisor.watches.values()
-                if args.all or watch.record.alive or not watch.record.exited
-            ]
+            else [watch.launch_id for watch in console.supervisor.watches.values() if args.all or not watch.record.over]
         )
         for launch_id in chosen:
             await console.supervisor.watches[launch_id].settled()

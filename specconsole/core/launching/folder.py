@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from specconsole.core.hardware.processes import Process, parse_stat, seconds
 from specconsole.core.launching.spec import LaunchSpec, decode_spec
+from specconsole.core.launching.waiting import Waiting, parse_waiting
 from specconsole.errors import BadInputError, RefusedError, SpecconsoleError
 
 
@@ -60,6 +61,12 @@ class LaunchRecord:
     """Pid and start ticks of the wrapper that waits for the exit status."""
     alive: bool | None = None
     """Whether the recorded process runs now (a zombie does not); None when there is no record of one."""
+    waiter: ServerProcess | None = None
+    """Of a launch that waits in the host's queue: the process that will start it."""
+    waits: bool | None = None
+    """Whether that one runs, and has not started the server yet; None when there is none."""
+    waiting: Waiting | None = None
+    """What it waits for, while it does."""
     exit_status: int | None = None
     """As the shell reports it: 128 + signal number for a signal. None while unknown."""
     exited: bool = False
@@ -79,6 +86,11 @@ class LaunchRecord:
     moment: HostMoment = field(default_factory=HostMoment)
     problem: str = ""
     """What is wrong with the folder; "" for a whole one."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or will never be started."""
+        return not self.alive and (self.exited or (self.process is None and self.waits is False))
 
     @property
     def folder_age_s(self) -> float | None:
@@ -153,11 +165,16 @@ def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:
     else:
         problems.append("half written: its start never finished")
     process = parse_process(block.get("process", ""))
+    waiter = parse_process(block.get("waiter", ""))
+    seen = parse_stat(block.get("stat", ""))
+    waits = None if waiter is None else process is None and _alive(waiter, moment.boot, seen)
     if process is None and "process" in block:
         problems.append("the record of its process can't be read")
     if process is not None and moment.boot and process.boot != moment.boot and "exit" not in block:
         problems.append("its machine (or container) was started anew since, and the server ended with it")
     status, exit_uptime_s = _exit(block.get("exit", ""))
+    if waits is False and process is None and status is None and "ended" not in block:
+        problems.append("it was never started: what waited on the host for its turn is gone")
     log_bytes, log_mtime_s = _log(block.get("log", ""))
     return LaunchRecord(
         launch_id=block["launch"],
@@ -165,7 +182,10 @@ def _record(block: dict[str, str], moment: HostMoment) -> LaunchRecord:
         spec=spec,
         process=process,
         wrapper=_wrapper(block.get("wrapper", "")),
-        alive=None if process is None else _alive(process, moment.boot, parse_stat(block.get("stat", ""))),
+        alive=None if process is None else _alive(process, moment.boot, seen),
+        waiter=waiter,
+        waits=waits,
+        waiting=_waiting(block.get("waiting", ""), waiter, spec, moment) if waits else None,
         exit_status=status,
         exited="exit" in block,
         exit_at_s=seconds(block.get("exit_at")),
@@ -189,6 +209,13 @@ def parse_process(line: str) -> ServerProcess | None:
     if not (pid.isdigit() and ticks.isdigit()) or "boot" not in facts or "uptime" not in facts:
         return None
     return ServerProcess(int(pid), int(ticks), facts["boot"], seconds(facts["uptime"]))
+
+
+def _waiting(line: str, waiter: ServerProcess | None, spec: LaunchSpec | None, moment: HostMoment) -> Waiting:
+    began = waiter.started_uptime_s if waiter is not None else None
+    return parse_waiting(
+        line, uptime_s=moment.uptime_s, began_uptime_s=began, needs=spec.needs if spec is not None else ()
+    )
 
 
 def _wrapper(line: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from specconsole.core.views.launch import LaunchState
 FactName = Literal[
     "start-asked",  # its turn has come
     "start-failed",  # no server was started
+    "waits",  # what waits for its turn runs on the host
     "process-up",  # the recorded process runs
     "phase-early",  # the log says: nothing loads yet
     "phase-loading",  # the log says: something loads, compiles, captures or warms up
@@ -33,6 +34,7 @@ FACTS: tuple[FactName, ...] = get_args(FactName)
 
 Action = Literal[
     "start",
+    "tell-started",  # its turn had come
     "follow",  # read the log
     "ask",  # ask whether it answers
     "hush",  # stop asking
@@ -73,22 +75,20 @@ def step(state: LaunchState, fact: FactName) -> Step:
             return Step("failed", ("tell-failed",)) if state in ("queued", "preparing", "unknown") else Step(state)
         case "start-asked":
             return Step("preparing", ("start",)) if state == "queued" else Step(state)
+        case "waits":
+            return Step("queued") if state in ("preparing", "unknown") else Step(state)
         case "process-up":
-            if state in ("queued", "preparing", "unknown"):
-                return Step("starting", ("follow", "ask"))
-            return Step(state)
-        case "stop-asked":
             if state == "queued":
-                return Step("stopped", ("tell-stopped",))
+                return Step("starting", ("tell-started", "follow", "ask"))
+            return Step("starting", ("follow", "ask")) if state in ("preparing", "unknown") else Step(state)
+        case "stop-asked":
             return Step(state) if state == "stopping" else Step("stopping", ("hush",))
         case "stop-given-up":
             return Step("unknown", ("re-observe",)) if state == "stopping" else Step(state)
         case "stop-verified":
-            if state == "queued":
-                return Step(state)
             return Step("stopped", ("hush", "tell-stopped"))
         case "process-gone" | "ended-clean":
-            if state in ("queued", "stopping"):
+            if state == "stopping":
                 # A stop is not over when the process is gone: it still looks for what is left.
                 return Step(state)
             if fact == "ended-clean":

@@ -22,13 +22,14 @@ for id in "$@"; do
   [ -d "$dir" ] || continue
   printf 'launch=%s\\n' "$id"
   [ -f "$dir/process" ] || stat -c 'made_at=%Y' "$dir" 2>/dev/null
-  for name in requested.json process wrapper exit stop ended answered; do
+  for name in requested.json process wrapper exit stop ended answered waiter waiting; do
     if [ -f "$dir/$name" ]; then
       line=; IFS= read -r line 2>/dev/null <"$dir/$name"; printf '%s=%s\\n' "$name" "$line"
     fi
   done
-  if [ -f "$dir/process" ]; then
-    IFS=' =' read -r _ pid _ 2>/dev/null <"$dir/process"
+  who=$dir/process; [ -f "$who" ] || who=$dir/waiter
+  if [ -f "$who" ]; then
+    IFS=' =' read -r _ pid _ 2>/dev/null <"$who"
     case $pid in
       ''|*[!0-9]*) ;;
       *) stat=; if read -r stat 2>/dev/null <"/proc/$pid/stat"; then printf 'stat=%s\\n' "$stat"; fi ;;
@@ -140,12 +141,12 @@ rm -f "{STATE_FOLDER}/launches/$(machine)/$1/stop"
 }}
 """
 
-# $1: a launch id, $2: the line that says how the stop ended.
+# $1: a launch id, $2: the line that says how the stop ended. Its place in the queue ends with it.
 MARK_ENDED = f"""\
 {{
 {MACHINE}
 dir={STATE_FOLDER}/launches/$(machine)/$1; umask 077
-rm -f "$dir/secrets.sh"
+rm -f "$dir/secrets.sh" "{STATE_FOLDER}/queue/$(machine)"/*-"$1"
 printf '%s\\n' "$2" >"$dir/ended.tmp" && mv "$dir/ended.tmp" "$dir/ended" && printf 'marked\\n'
 }}
 """

@@ -1,8 +1,8 @@
-"""The POSIX sh scripts that start a server on a host, as text.
+"""The POSIX sh scripts that are a server on a host, as text; `start_script` sets them going.
 
-Three of them: `start` makes the launch folder and sets the other two going; `run.sh` is the wrapper, in a session of
-its own, that waits and records the exit status; `server.sh` records its process id and becomes the server, in a
-second session, so that one group holds the server and what it forks, and never the wrapper.
+`run.sh` is the wrapper, in a session of its own, that waits and records the exit status; `server.sh` records its
+process id and becomes the server, in a second session, so that one group holds the server and what it forks, and never
+the wrapper.
 
 Every script is one brace group: a shell that reads it from a pipe which breaks in the middle runs nothing of it.
 """
@@ -10,7 +10,7 @@ Every script is one brace group: a shell that reads it from a pipe which breaks 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from specconsole.core.launching.spec import LaunchSpec
@@ -123,57 +123,6 @@ exit 0
 def in_family(script: str, family: Family) -> str:
     """A script about launches -> the same about another family's folders."""
     return script.replace(f"{STATE_FOLDER}/launches/", f"{STATE_FOLDER}/{family}/")
-
-
-def start_script(spec: LaunchSpec, secrets: Mapping[str, str], *, prepared: bool = False) -> str:
-    """`start`: makes the folder whole or not at all, starts the wrapper, and waits until the server is recorded.
-
-    `prepared`: the folder is there already, with files that the process needs, and nothing was started in it.
-    Secrets come in as text on standard input and go to a file of mode 0600, so `ps` shows them at no time.
-    Prints `key=value` lines for `folder.parse_start`.
-    """
-    if set(secrets) != set(spec.secret_names):
-        raise BadInputError("the secrets given are not the secrets named", where=spec.profile)
-    wanted = "".join(export(name, value) + "\n" for name, value in sorted(secrets.items()))
-    files = [("server.sh", server_script(spec)), ("run.sh", wrapper_script(spec))]
-    if secrets:
-        files.append(("secrets.sh", wanted))
-    # Last: a folder with `requested.json` is a whole one.
-    files.append(("requested.json", spec.to_json_line() + "\n"))
-    new = '[ -d "$dir" ] && [ ! -e "$dir/requested.json" ]' if prepared else 'mkdir "$dir" 2>&1'
-    puts = "\n".join(f"put {name} {quote(text)} || lost" for name, text in files)
-    return f"""\
-{{
-old=$(umask); umask 077
-{MACHINE}
-fail() {{ printf 'error=%s\\n' "$1"; printf '%s\\n' "${{why:-}}" | head -n 3; exit 1; }}
-command -v setsid >/dev/null 2>&1 || fail no-setsid
-root={STATE_FOLDER}/launches/$(machine); dir=$root/{spec.launch_id}
-why=$(mkdir -p "$root" 2>&1) || fail state-folder
-why=$({new}) || fail launch-folder
-lost() {{
-  # dash says no more than "I/O error".
-  why="$why; $(df -Pk "$root" 2>/dev/null | awk 'NR==2 {{print $4}}') KiB free there"
-  rm -rf "$dir"; fail write
-}}
-put() {{ why=$( {{ printf %s "$2" >"$dir/$1.tmp" && mv "$dir/$1.tmp" "$dir/$1"; }} 2>&1 ); }}
-why=$( {{ printf '%-46s\\n' none >"$dir/exit.tmp" && : >"$dir/server.log"; }} 2>&1 ) || lost
-{puts}
-printf 'folder=%s\\n' "$dir"
-# The wrapper must outlive this shell and must not be an asynchronous list: POSIX starts those with INT and QUIT
-# ignored, and what is ignored stays ignored in every program started from there. A pipeline's first half is a plain
-# child; its second half ends the shell that would wait for it.
-sh -c '{{ exec setsid sh "$1/run.sh" "$1" "$2" </dev/null >/dev/null 2>"$1/wrapper.log"; }} | kill -KILL $$' \\
-  sh "$dir" "$old" >/dev/null 2>&1
-i=0
-while [ ! -s "$dir/process" ] && [ ! -s "$dir/exit" ] && [ $i -lt 100 ]; do
-  sleep 0.05 2>/dev/null || sleep 1
-  i=$((i+1))
-done
-if [ -s "$dir/process" ] || [ -s "$dir/exit" ]; then printf 'started=1\\n'
-else rm -f "$dir/secrets.sh"; why=$(cat "$dir/wrapper.log"); fail no-process; fi
-}}
-"""
 
 
 def sh_words(words: Sequence[str]) -> str:

@@ -59,6 +59,13 @@ class LaunchSpec:
     log_command: tuple[str, ...] = ()
     """What prints an adopted server's log where there is no file."""
 
+    needs: tuple[str, ...] = ()
+    """What must be free for it, as `needs.Needs.words`; () where that was not looked at."""
+    when_free: bool = False
+    """It waits on the host until `needs` are free."""
+    look_every_s: float = 10.0
+    """Between two looks while it waits."""
+
     @property
     def reach_address(self) -> str:
         """Where the server is reached from its own host."""
@@ -88,7 +95,7 @@ def decode_spec(line: str) -> LaunchSpec:
         )
     known = {f.name for f in fields(LaunchSpec)}
     shape = {key: value for key, value in data.items() if key in known}
-    for key in ("argv", "tags", "command", "log_command"):
+    for key in ("argv", "tags", "command", "log_command", "needs"):
         shape[key] = tuple(shape.get(key) or ())
     try:
         return LaunchSpec(**shape)

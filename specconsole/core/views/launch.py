@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from specconsole.core.launching.effective import Account
+    from specconsole.core.launching.waiting import Waiting
     from specconsole.core.reading.model import Reading
 
 LaunchState = Literal[
@@ -64,5 +65,7 @@ class LaunchView:
     """`last: 8:30`, or "" without history."""
     account: Account | None = None
     """How it really runs, by its own account, beside what was asked; None before it answers."""
+    waiting: Waiting | None = None
+    """What a queued launch waits for on its host; None for any other."""
     last_start_s: float | None = None
     """How long the last start of this kind took until it answered."""

@@ -12,6 +12,7 @@ from specconsole.ui.formatters import bar, clock_text, count, duration, fit, row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from specconsole.core.launching.waiting import Waiting
     from specconsole.core.reading.model import EtaRange, Progress, Reading, TimelineEntry
     from specconsole.core.views.launch import LaunchView
 
@@ -21,8 +22,10 @@ MARKS: dict[str, tuple[str, str]] = {
     "stalled": ("!", "$warning"), "stopping": ("○", "$warning"), "stopped": (" ", "$muted"),
     "failed": ("✗", "$error"), "gone": ("✗", "$error"), "unknown": ("?", "$warning"),
 }  # fmt: skip
-RUNNING = frozenset({"preparing", "starting", "loading", "answers", "not-answering", "stalled", "stopping", "unknown"})
-"""States in which a server may be up."""
+RUNNING = frozenset(
+    {"queued", "preparing", "starting", "loading", "answers", "not-answering", "stalled", "stopping", "unknown"}
+)
+"""States in which something of it may be up: a server, or what waits on the host to start it."""
 _UNITS = {"percent": "%", "byte": "B", "shard": "shards", "graph": "graphs", "file": "files", "token": "tokens",
           "item": "items"}  # fmt: skip
 
@@ -77,6 +80,8 @@ def _share(progress: Progress | None) -> float | None:
 def strip(view: LaunchView, width: int) -> Content:
     """`starting 12 s ▸ distributed 9 s ▸ weights ██████░░░ 22/64`; the oldest phases give way first."""
     reading = view.reading
+    if view.state == "queued" and view.waiting is not None:
+        return fit(_queue_strip(view.waiting), width)
     if reading is None:
         words = {"queued": "waiting its turn", "preparing": "preparing the start", "starting": "started; no log yet"}
         return fit(styled(words.get(view.state, "no log to read"), "$muted"), width)
@@ -158,6 +163,8 @@ def outlook(view: LaunchView, width: int, now_s: float, *, reads: str = "", told
         age = duration(max(0.0, now_s - view.stale_since_s))
         return fit(styled(f"the host can't be reached; all of this is {age} old", "$warning"), width)
     reading = view.reading
+    if view.state == "queued" and view.waiting is not None:
+        return _joined(_queue_reasons(view.waiting), width)
     if view.state in ("failed", "gone", "stopped", "stopping"):
         return fit(_ended(view), width)
     if reading is None:
@@ -189,6 +196,25 @@ def outlook(view: LaunchView, width: int, now_s: float, *, reads: str = "", told
     if view.history_note:
         pieces.append(styled(view.history_note, "$muted"))
     return _joined(pieces, width)
+
+
+def _queue_strip(waiting: Waiting) -> Content:
+    """`queued 12 min ▸ needs GPU 0, port 30000`."""
+    since = f" {duration(waiting.since_s)}" if waiting.since_s is not None else ""
+    needs = ", ".join(waiting.needs) or "what is not known"
+    return row(("queued", "bold"), (since, "$muted"), (" ▸ ", "$rule"), f"needs {needs}")
+
+
+def _queue_reasons(waiting: Waiting) -> list[Content]:
+    """What holds it up, one piece each."""
+    from specconsole.core.launching.waiting import LATE_S, reason_text
+
+    if waiting.looked_ago_s is not None and waiting.looked_ago_s > LATE_S:
+        text = f"what waits there has not looked for {duration(waiting.looked_ago_s)}"
+        return [styled(text, "bold $warning")]
+    if waiting.reasons:
+        return [styled(reason_text(one)) for one in waiting.reasons]
+    return [styled("everything is free; looking once more" if waiting.free_once else "looking what is free", "$muted")]
 
 
 def _joined(pieces: Sequence[Content], width: int) -> Content:

@@ -30,13 +30,14 @@ ENDINGS: dict[FactName, tuple[LaunchState, tuple[Action, ...]]] = {
 }
 TABLE: dict[LaunchState, dict[FactName, tuple[LaunchState, tuple[Action, ...]]]] = {
     "queued": {
+        **{fact: then for fact, then in ENDINGS.items() if fact not in ("folder-gone", "link-down")},
         "start-asked": ("preparing", ("start",)),
         "start-failed": NOT_STARTED,
-        "process-up": UP,
-        "stop-asked": ("stopped", ("tell-stopped",)),
+        "process-up": ("starting", ("tell-started", "follow", "ask")),
     },
     "preparing": {
         **{fact: then for fact, then in ENDINGS.items() if fact != "folder-gone"},
+        "waits": ("queued", ()),
         "start-failed": NOT_STARTED,
         "process-up": UP,
     },
@@ -73,6 +74,7 @@ TABLE: dict[LaunchState, dict[FactName, tuple[LaunchState, tuple[Action, ...]]]]
     "gone": {},
     "unknown": {
         **{fact: then for fact, then in ENDINGS.items() if fact != "link-down"},
+        "waits": ("queued", ()),
         "start-failed": NOT_STARTED,
         "process-up": UP,
     },

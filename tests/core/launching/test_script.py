@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specconsole.core.launching import locks, probes
-from specconsole.core.launching.script import export, quote, quote_path, server_script, start_script, wrapper_script
+from specconsole.core.launching.script import export, quote, quote_path, server_script, wrapper_script
 from specconsole.core.launching.spec import LaunchSpec
+from specconsole.core.launching.start_script import start_script
 from specconsole.errors import BadInputError
 
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]
