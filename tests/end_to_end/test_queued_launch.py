@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.console import Verbs, start_console, write_profile
+from tests.support.fixtures_gpus import FakeGpus
 from tests.support.victims import victim_argv
 from tests.support.waiting import all_pids, environ_of, wait_until
 
@@ -50,13 +51,18 @@ def test_the_console_is_killed_while_it_waits_and_the_server_comes_all_the_same(
     assert marked(launch_id) == []
 
 
-def test_stop_is_how_waiting_is_called_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_is_how_waiting_is_called_off(
+    tmp_path: Path, fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str]
+) -> None:
     verbs = Verbs(capsys)
+    fake_gpus.set(gpus=[{"index": 0}, {"index": 1}])  # the GPU tool is a simulated one
     with socket.create_server(("127.0.0.1", 0)) as holder:
-        path = write_profile(tmp_path, "later", victim_argv(), port=holder.getsockname()[1])
+        port = holder.getsockname()[1]
+        path = write_profile(tmp_path, "later", victim_argv(), port=port, env={"CUDA_VISIBLE_DEVICES": "1"})
         done = verbs("launch", str(path), "--when-free", "--json")
         [view] = done.json
         assert view["state"] == "queued"
+        assert view["waiting"]["needs"] == ["GPU 1", f"port {port}"]
         stopped = verbs("stop", "--all", "--json")
         assert (stopped.status, stopped.json["alive"]) == (0, 0)
     assert marked(view["launch_id"]) == []
