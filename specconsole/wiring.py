@@ -314,6 +314,7 @@ async def open_supervisor(
     `spare_store`: where the store can't be opened (a full disk), go on without history, which is said; for everything
     that is not about the history itself.
     """
+    from specconsole.adapters.form_files import FormFiles
     from specconsole.adapters.hosts_toml import ssh_aliases
     from specconsole.adapters.sqlite_store import SqliteStore
     from specconsole.services.adoption import Adoption
@@ -372,7 +373,9 @@ async def open_supervisor(
                 if window:
                     benches.begin_looking()
                 history.use_results(benches.results)
-                commands = ConsoleCommands(supervisor, desk, BenchesDesk(benches), history)
+                commands = ConsoleCommands(
+                    supervisor, desk, BenchesDesk(benches), history, FormFiles(files, config_folder() / "profiles")
+                )
                 yield Console(supervisor, board, commands, benches, history)
     finally:
         await store.aclose()

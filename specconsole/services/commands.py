@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from specconsole.services.form_desk import FormCommands
     from specconsole.services.history_commands import HistoryCommands
     from specconsole.services.measuring_commands import MeasuringCommands
 
@@ -130,6 +131,10 @@ class Commands(Protocol):
     @property
     def history(self) -> HistoryCommands | None:
         """None where no history is kept."""
+
+    @property
+    def form(self) -> FormCommands | None:
+        """None where no profile can be edited."""
 
     def can(self, what: str) -> str:
         """Why `what` (the name of a method here, or `bench`) can't be done at all now; "" when it can."""

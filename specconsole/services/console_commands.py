@@ -14,11 +14,13 @@ from specconsole.services.adoption import Adoption
 from specconsole.services.commands import (
     AttachOrder,
     FoundServer,
+    LaunchOrder,
     LineSource,
     ProfileSummary,
     Progress,
 )
 from specconsole.services.evidence import collect_evidence
+from specconsole.services.form_desk import FormDesk, FormFiles, FormOrder
 from specconsole.services.history_commands import HistoryDesk
 from specconsole.services.launch_commands import LaunchCommands
 from specconsole.services.measuring_commands import MeasuringCommands
@@ -52,13 +54,19 @@ class ConsoleCommands(LaunchCommands):
         desk: HostDesk | None = None,
         measuring: MeasuringCommands | None = None,
         history: HistoryDesk | None = None,
+        form_files: FormFiles | None = None,
     ) -> None:
         super().__init__(supervisor)
         self.measuring = measuring
         self.history = history
+        self.form = FormDesk(supervisor, form_files, self._start_form) if form_files is not None else None
         self._desk = desk
         self._adoption = Adoption(supervisor)
         self.read_only = supervisor.parts.read_only
+
+    async def _start_form(self, order: FormOrder, told: Progress) -> str:
+        asked = LaunchOrder(order.profile.name, order.host, {}, order.preflight, order.when_free)
+        return await self.launch_profile(order.profile, asked, told, stop_first=order.stop_first)
 
     def can(self, what: str) -> str:
         """Why `what` can't be done at all now; "" when it can."""

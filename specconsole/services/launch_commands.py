@@ -63,8 +63,18 @@ class LaunchCommands:
         """Starts one server; returns its id as soon as its process is recorded on the host."""
         self._may_change(order.host)
         profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
+        return await self.launch_profile(profile, order, told)
+
+    async def launch_profile(
+        self, profile: Profile, order: LaunchOrder, told: Told = _quiet, *, stop_first: str = ""
+    ) -> str:
+        """The same with a profile that need not stand in a file; `stop_first` is a launch to stop before."""
+        self._may_change(order.host)
         tools = await self._sup.host(order.host)
+        # Before the stop: a server that could not be started again stays.
         secrets = await asyncio.to_thread(secret_values, profile.secrets, profile.source, commands=True)
+        if stop_first and self._sup.find(stop_first).state not in lifecycle.ENDED:
+            await self.stop(stop_first, told)
         return await self._launch(profile, order, secrets, tools, told)
 
     async def _launch(

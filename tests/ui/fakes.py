@@ -33,6 +33,7 @@ from specconsole.services.commands import (
     ProfileSummary,
     StopPlan,
 )
+from specconsole.services.form_desk import FormCommands
 from specconsole.services.history_commands import HistoryCommands
 from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.ui.formatters import safe
@@ -115,6 +116,7 @@ class FakeCommands:
     read_only: bool = False
     measuring: MeasuringCommands | None = None
     history: HistoryCommands | None = None
+    form: FormCommands | None = None
     sources: dict[str, LineSource] = field(default_factory=dict)
     cannot: dict[str, str] = field(default_factory=dict)
     calls: list[tuple[str, Any]] = field(default_factory=list)

@@ -102,13 +102,14 @@ def _shown(words: list[str]) -> str:
     return show([PORT_WORD if word == text else word.replace(text, PORT_WORD) for word in words])
 
 
-def changes(before: Profile | None, after: Profile) -> tuple[Change, ...]:
-    """Every setting that differs; () where there is nothing to compare with."""
+def changes(before: Profile | None, after: Profile, *, without: tuple[str, ...] = ()) -> tuple[Change, ...]:
+    """Every setting that differs but those in `without`; () where there is nothing to compare with."""
     if before is None:
         return ()
     return tuple(
         Change(one.key.removeprefix("args."), value_text(one.left), value_text(one.right))
         for one in differences(before, after)
+        if one.key not in without
     )
 
 

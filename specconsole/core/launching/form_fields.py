@@ -222,7 +222,7 @@ def _flag_field(
     elif own in (None, "switch"):
         own = "list" if flag.many else _kind_by_help(flag)
     return FormField(
-        ("args", name), section, own or "text", name, flag.name, flag.metavar, choices,
+        ("args", name), section, own, name, flag.name, flag.metavar, choices,
         closed=bool(flag.choices), default=flag.default, help=flag.help, deprecated=flag.deprecated,
         replacement=flag.replacement or "", off_name=off.lstrip("-").replace("-", "_"),
     )  # fmt: skip

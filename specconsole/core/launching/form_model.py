@@ -21,6 +21,8 @@ from specconsole.core.views.form import FieldView, FormView, Origin
 from specconsole.errors import SpecconsoleError
 
 _STEPS_KEPT = 500
+_NOT_OF_A_LAUNCH = ("port", "host", "description", "tags", "engine_version")
+"""What a launch's record does not say as it was asked: its port may have been picked, its host is where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class FormModel:
         views = tuple(self._field_view(own, one, values[one.path], found) for one in fields)
         return FormView(
             views, profile, found, units, changes(self.base.profile, profile),
-            changes(last, profile), error, {one.field.path: one for one in views},
+            changes(last, profile, without=_NOT_OF_A_LAUNCH), error, {one.field.path: one for one in views},
         )  # fmt: skip
 
     def _broken(self, own: Table, error: SpecconsoleError) -> FormView:
@@ -267,7 +269,7 @@ class FormModel:
         text = value_text(mine if origin == "own" and len(field.path) < 3 and mine is not None else escaped(value))
         return FieldView(
             field, value, text, origin, inherited, was,
-            last is not None and was != value and field.path[0] not in ("description", "tags", "host"),
+            last is not None and was != value and field.path[0] not in _NOT_OF_A_LAUNCH,
             becomes, min(levels, key=LEVELS.index) if levels else "",
         )  # fmt: skip
 

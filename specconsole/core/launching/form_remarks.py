@@ -15,12 +15,13 @@ from specconsole.core.launching.engine_settings import ENGINE_FLAGS, ModelFacts,
 from specconsole.core.launching.form_fields import FieldPath, FlagIndex, FormField
 from specconsole.core.launching.form_values import read_value, value_text
 from specconsole.core.launching.help_text import FlagProblem
+from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.rules import Verdict
 from specconsole.core.launching.versions import Version, parse_version
 
-Level = Literal["error", "overridden", "warning", "note"]
-LEVELS: tuple[Level, ...] = ("error", "overridden", "warning", "note")
+Level = Literal["error", "overridden", "warning", "note", "ok"]
+LEVELS: tuple[Level, ...] = ("error", "overridden", "warning", "note", "ok")
 
 _DIRECT = ("port", "bind", "model", "draft_model", "working_dir", "environment", "grace_s", "host")
 
@@ -50,6 +51,8 @@ class Remark:
     becomes: Mapping[FieldPath, str] = field(default_factory=dict)
     """What the server makes of a field, whatever is asked."""
     source: str = ""
+    try_: str = ""
+    """What a person may do where there is no fix."""
 
 
 class FieldNames:
@@ -97,6 +100,25 @@ def remarks(
     place = {one.path: number for number, one in enumerate(fields)}
     last = len(place)
     return tuple(sorted(found, key=lambda one: (LEVELS.index(one.level), place.get(_first(one), last))))
+
+
+_CHECKED: Mapping[str, FieldPath] = {
+    "port": ("port",), "model": ("model",), "draft": ("draft_model",), "binary": ("command",),
+    "working-dir": ("working_dir",), "version": ("environment",),
+}  # fmt: skip
+
+
+def of_findings(findings: Iterable[Finding], names: FieldNames) -> tuple[Remark, ...]:
+    """What a look at the host found, as remarks, gravest first."""
+    levels: dict[str, Level] = {"stop": "error", "warning": "warning", "note": "note"}
+    found: list[Remark] = []
+    for one in findings:
+        paths: tuple[FieldPath, ...] = tuple(names.path(key) for key in one.fix or {})
+        if not paths and one.check in _CHECKED:
+            paths = (names.path(_CHECKED[one.check][0]),)
+        fix = {names.path(key): value for key, value in (one.fix or {}).items()}
+        found.append(Remark(levels.get(one.severity, "ok"), one.text, paths, fix, source=one.source, try_=one.try_))
+    return tuple(sorted(found, key=lambda one: LEVELS.index(one.level)))
 
 
 def _first(remark: Remark) -> FieldPath:
