@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from specconsole.core.launching.findings import fix_text, mended_by
 from specconsole.core.launching.preflight import Finding
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "warning": "warning", "stop": "STOP   "}
@@ -27,6 +29,16 @@ def summary_line(findings: Sequence[Finding]) -> str:
     return (
         f"{looked}: {warnings} warn, nothing forbids the start" if warnings else f"{looked}: nothing stands against it"
     )
+
+
+def mends_line(findings: Sequence[Finding], profile: str, settings: Sequence[str], host: str | None) -> str:
+    """The command with every proposed setting, where something forbids the start and all of it can be mended so."""
+    fix, whole = mended_by(findings)
+    if not fix or not whole or not any(one.severity == "stop" for one in findings):
+        return ""
+    given = "".join(f" --set {shlex.quote(word)}" for word in settings)
+    where = f" --host {shlex.quote(host)}" if host else ""
+    return f"mended: specconsole check {shlex.quote(profile)}{where}{given} {fix_text(fix)}"
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:

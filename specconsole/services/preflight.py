@@ -11,7 +11,7 @@ from specconsole.core.launching import probes
 from specconsole.core.launching.checkpoint import Checkpoint
 from specconsole.core.launching.engine_flags import check_flags
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, judge_profile
-from specconsole.core.launching.findings import gravest_first, of_flag, of_verdict
+from specconsole.core.launching.findings import fix_text, gravest_first, in_its_words, of_flag, of_verdict
 from specconsole.core.launching.model_check import (
     GpuRoom,
     draft_path,
@@ -118,7 +118,8 @@ class Preflight:
         return self._looks.target or Model(), self._looks.draft or Model()
 
     def _add(self, *findings: Finding) -> None:
-        for finding in findings:
+        for one in findings:
+            finding = in_its_words(self._profile, one)
             self._all.append(finding)
             self._tell(finding)
 
@@ -153,7 +154,10 @@ class Preflight:
                 details = parse_detail(answer.stdout)
                 who = [f"pid {pid}, {one.user}, {one.command[:80]}" for pid, one in details.items()]
             finding = judge_port(port, holders.free, who)
-            self._add(replace(finding, text=f"{finding.text} ({name})", name=name, try_="" if holders.free else name))
+            # SGLang picks a free one where --nccl-port is not set; the other ports are written for other nodes too.
+            fix = {"nccl_port": None} if name == "--nccl-port" and not holders.free else None
+            hint = fix_text(fix) or ("" if holders.free else f"another {name}")
+            self._add(replace(finding, text=f"{finding.text} ({name})", name=name, try_=hint, fix=fix))
 
         for port, name in ports_beside(self._profile, self._spec.port).items():
             await self._tried("port", look(port, name))

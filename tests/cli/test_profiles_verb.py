@@ -54,7 +54,8 @@ def test_check_says_what_and_exits_by_severity(verbs: Verbs, mine: Path) -> None
     assert (bad.status, "speculative_eagle_topk missing" in bad.out) == (1, True)
     typo = verbs("profiles", "check", "typo", "--json")
     [finding] = typo.json[0]["findings"]
-    assert (typo.status, finding["severity"], finding["try_"]) == (1, "stop", "--mem-fraction-static")
+    assert (typo.status, finding["severity"]) == (1, "stop")
+    assert finding["fix"] == {"mem_fraction_statik": None, "mem_fraction_static": 0.8}
     warn = verbs("profiles", "check", "warn")
     assert (warn.status, "sets draft tokens to steps + 1 = 4" in warn.out) == (6, True)
     broken = verbs("profiles", "check", "broken", "bad")

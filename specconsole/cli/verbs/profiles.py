@@ -138,7 +138,7 @@ def _offline(profile: Profile) -> list[Finding]:
     from specconsole.core.launching.command import build_argv
     from specconsole.core.launching.engine_flags import check_flags
     from specconsole.core.launching.engine_settings import ENGINE_FLAGS, judge_profile
-    from specconsole.core.launching.findings import gravest_first, of_flag, of_verdict
+    from specconsole.core.launching.findings import gravest_first, in_its_words, of_flag, of_verdict
     from specconsole.core.launching.versions import parse_version
 
     build_argv(profile, profile.port)
@@ -149,7 +149,7 @@ def _offline(profile: Profile) -> list[Finding]:
         same = version is not None and version == flags.built_in_version
         problems = check_flags(flags, catalogue, profile.args, certain=same)
         found += [of_flag(problem, catalogue.source) for problem in problems]
-    return list(gravest_first(found))
+    return [in_its_words(profile, one) for one in gravest_first(found)]
 
 
 def _diff(args: argparse.Namespace) -> int:

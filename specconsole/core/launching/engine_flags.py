@@ -6,7 +6,7 @@ There is one `FLAGS` in each `core/engines/NAME/flags.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from specconsole.core.launching.command import flag_of
 from specconsole.core.launching.help_text import FlagCatalogue, FlagProblem, check_words
@@ -55,13 +55,28 @@ def check_flags(
         # A table is JSON on the command line: a value, and no choice.
         asked = "{}" if isinstance(value, Mapping) or name != key else value
         problems = check_words(catalogue, [(name, asked)]) or _spelling(catalogue, name)
-        found += [FlagProblem(key, problem.level, problem.text, problem.fix) for problem in problems]
+        found += [
+            FlagProblem(
+                key, one.level, one.text, one.fix, None if name != key else _change(catalogue, key, value, one.fix)
+            )
+            for one in problems
+        ]
     if certain:
         return tuple(found)
     softer = {"error": "warning", "warning": "note", "note": "note"}
-    return tuple(
-        FlagProblem(one.key, softer[one.level], f"{one.text} (by {catalogue.source})", one.fix) for one in found
-    )
+    return tuple(replace(one, level=softer[one.level], text=f"{one.text} (by {catalogue.source})") for one in found)
+
+
+def _change(catalogue: FlagCatalogue, key: str, value: object, fix: str | None) -> Mapping[str, object] | None:
+    """A name begins with dashes and takes over the value; anything else is a value that the flag takes."""
+    if fix is None:
+        return None
+    if fix.startswith("-"):
+        flag = catalogue.find(fix)
+        if flag is None or flag.takes_value == (value is True):
+            return None
+        return {key: None, fix.lstrip("-").replace("-", "_"): value}
+    return {key: fix} if not isinstance(value, list) or len(value) == 1 else None
 
 
 def _spelling(catalogue: FlagCatalogue, name: str) -> Sequence[FlagProblem]:

@@ -40,6 +40,25 @@ def settings_of(profile: Profile) -> dict[str, Any]:
     return {**named, **normalise(profile.args, flags.aliases)}
 
 
+def spelled(profile: Profile, fix: Mapping[str, Any]) -> dict[str, Any]:
+    """A fix by the engine's names -> the same by the profile's own: `model`, `draft_model`, `tp` for `tp_size`.
+
+    So that what is set is replaced, and not set a second time under its other name.
+    """
+    flags = ENGINE_FLAGS.get(profile.engine)
+    if flags is None:
+        return dict(fix)
+    mine: dict[str, str] = {}
+    if profile.model is not None:
+        mine[flags.model] = "model"
+    if profile.draft_model is not None and flags.draft is not None:
+        mine[flags.draft] = "draft_model"
+    for key in profile.args:
+        plain = key.lstrip("-").replace("-", "_")
+        mine.setdefault(flags.aliases.get(plain, plain), key)
+    return {mine.get(key, key): value for key, value in fix.items()}
+
+
 def judge_profile(
     profile: Profile, version: Version | None, target: ModelFacts | None = None, draft: ModelFacts | None = None
 ) -> tuple[Verdict, ...]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from specconsole.core.launching.draft_facts import DraftFinding
+from specconsole.core.launching.engine_settings import spelled
 from specconsole.core.launching.help_text import FlagProblem
 from specconsole.core.launching.preflight import Finding, Severity
+from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.rules import Level, Verdict
 from specconsole.errors import EXIT_FAILED, EXIT_OK, EXIT_WARNINGS
 
@@ -28,7 +32,8 @@ def of_verdict(verdict: Verdict) -> Finding:
 def of_flag(problem: FlagProblem, source: str) -> Finding:
     severity: Severity = "stop" if problem.level == "error" else "warning" if problem.level == "warning" else "note"
     text = problem.text if problem.text.startswith("-") else f"{problem.key}: {problem.text}"
-    return Finding("flag", severity, text, problem.fix or "", problem.key, None, source)
+    return Finding("flag", severity, text, fix_text(problem.change) or problem.fix or "", problem.key, problem.change,
+                   source)  # fmt: skip
 
 
 def of_draft(found: DraftFinding) -> Finding:
@@ -37,10 +42,33 @@ def of_draft(found: DraftFinding) -> Finding:
 
 
 def fix_text(fix: Mapping[str, Any] | None) -> str:
-    """A fix as words of the command line."""
-    if not fix:
-        return ""
-    return " ".join(f"--set {key}={_written(value)}" for key, value in fix.items())
+    """A fix as words of the command line, quoted for a shell."""
+    return " ".join(f"--set {shlex.quote(f'{key}={_written(value)}')}" for key, value in (fix or {}).items())
+
+
+def in_its_words(profile: Profile, finding: Finding) -> Finding:
+    """A finding whose fix names the settings as the profile does."""
+    if not finding.fix:
+        return finding
+    fix = spelled(profile, finding.fix)
+    return finding if fix == finding.fix else replace(finding, fix=fix, try_=fix_text(fix))
+
+
+def mended_by(findings: Iterable[Finding]) -> tuple[Mapping[str, Any], bool]:
+    """The settings that all stops and warnings propose together, and whether every stop has a proposal.
+
+    Of two that differ about one setting the graver one's, which comes first, is taken.
+    """
+    together: dict[str, Any] = {}
+    whole = True
+    for finding in gravest_first(findings):
+        if finding.severity not in ("stop", "warning"):
+            continue
+        if finding.fix:
+            together = {**finding.fix, **together}
+        elif finding.severity == "stop":
+            whole = False
+    return together, whole
 
 
 def _written(value: Any) -> str:
@@ -48,7 +76,7 @@ def _written(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return f"'{json.dumps(value)}'" if isinstance(value, Mapping | list) else str(value)
+    return json.dumps(value) if isinstance(value, Mapping | list) else str(value)
 
 
 def gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # "  --speculative-attention-mode {prefill,decode}", "  -tp TP, --tensor-parallel-size TP" (argparse, two spaces).
@@ -101,6 +102,8 @@ class FlagProblem:
     text: str
     fix: str | None = None
     """The name or value to use instead."""
+    change: Mapping[str, Any] | None = None
+    """The settings to change for that; None removes one."""
 
 
 def parse_help(text: str) -> tuple[Flag, ...]:

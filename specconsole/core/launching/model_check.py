@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from specconsole.core.engines.vllm import cpu_memory as vllm_on_cpu
-from specconsole.core.engines.vllm.config import speculative_config
+from specconsole.core.engines.vllm.config import config_fix, speculative_config
 from specconsole.core.launching.draft_check import check_draft
 from specconsole.core.launching.draft_facts import DraftFacts, longest_context
 from specconsole.core.launching.draft_names import check_own_heads
-from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of
+from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of, spelled
 from specconsole.core.launching.findings import of_draft
 from specconsole.core.launching.memory import GIB, KvShape, MemoryQuestion, estimate_memory, kv_shape
 from specconsole.core.launching.model_files import Model
@@ -35,6 +35,14 @@ def draft_path(profile: Profile) -> str | None:
         flags = ENGINE_FLAGS.get(profile.engine)
         path = settings_of(profile).get(flags.draft) if flags is not None and flags.draft else profile.draft_model
     return path if isinstance(path, str) and path else None
+
+
+def draft_setting(profile: Profile, path: str) -> dict[str, Any]:
+    """The settings that take another draft, spelled as the profile spells them."""
+    if profile.engine == "vllm":
+        return config_fix(Asked(settings_of(profile)), model=path)
+    flags = ENGINE_FLAGS.get(profile.engine)
+    return spelled(profile, {flags.draft: path}) if flags is not None and flags.draft else {"draft_model": path}
 
 
 def target_path(profile: Profile) -> str | None:

@@ -66,7 +66,8 @@ def judge_port(port: int, free: bool, holders: Sequence[str]) -> Finding:
     if free:
         return Finding("port", "ok", f"port {port} is free")
     who = "; ".join(holders) if holders else "a process of another user"
-    return Finding("port", "stop", f"port {port} is held by {who}", "another port (--set port=0 picks a free one)")
+    free_one = "another port (--set port=0 picks a free one)"
+    return Finding("port", "stop", f"port {port} is held by {who}", free_one, fix={"port": 0})
 
 
 def judge_promise(port: int, profile: str, launch_id: str, owner: str) -> Finding:
@@ -76,6 +77,7 @@ def judge_promise(port: int, profile: str, launch_id: str, owner: str) -> Findin
         "stop",
         f"port {port} belongs to {profile} (launch {launch_id}, started by {owner or 'somebody unknown'})",
         f"another port (--set port=0 picks a free one), or specconsole stop {launch_id}",
+        fix={"port": 0},
     )
 
 

@@ -38,7 +38,7 @@ def context_beyond_draft(asked: Asked) -> Verdict | None:
     return Verdict(
         "error",
         f"context {int(context)} is beyond the draft's {asked.draft_positions} positions: refused after the target's "
-        "weights are loaded",
+        "weights are loaded (or take a copy of the draft that knows more: check --write-config-copy DIR)",
         ("context_length", "speculative_draft_model_path"),
         fix={"env.SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "1"},
     )
