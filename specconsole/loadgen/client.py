@@ -120,9 +120,15 @@ class Client:
             if self.plan.sample is not None and self.sampling is None and now_s >= next_sample_s:
                 next_sample_s = now_s + self.plan.sample.every_s
                 self.sampling = self._open(self.plan.sample.method, self.plan.sample.path, self.plan.sample.body, [])
-                self.loop.add(self.sampling)
-            wait_s = 0.0 if pace.started > started else min(pace.wait_s(now_s), next_check_s - now_s)
-            for exchange in self.loop.turn(wait_s):
+                if self.sampling.state == "failed":
+                    self._sampled(index, self.sampling)
+                else:
+                    self.loop.add(self.sampling)
+            # Its own last look at the time is `now_s`; what is due by then must not wait for the loop's return.
+            until_s = now_s if pace.started > started else min(now_s + pace.wait_s(now_s), next_check_s)
+            if self.plan.sample is not None and self.sampling is None:
+                until_s = min(until_s, next_sample_s)
+            for exchange in self.loop.serve(until_s):
                 if exchange is self.sampling:
                     self._sampled(index, exchange)
                 else:
@@ -163,7 +169,10 @@ class Client:
             body = self.bodies[sent[1]]
             again = self._open("POST", self.plan.path, body, [])
             live[again] = (again, *sent[1:])
-            self.loop.add(again)
+            if again.state == "failed":
+                self._ended(again, live, pace)
+            else:
+                self.loop.add(again)
             return
         pace.ended(sent[2], time.perf_counter())
         if exchange.state == "done" and exchange.keep_alive:
@@ -245,7 +254,6 @@ class Client:
             return None
 
     def _end_point(self, index: int, pace: Pace, measured_s: float, cpu_s: float, log_from: Optional[int]) -> None:
-        lags = sorted(self.loop.lags_s)
         for at_s, length_s in self.loop.stalls:
             self.records.write("stall", point=index, at_s=round(at_s - self.zero_s, 6), seconds=round(length_s, 6))
 
@@ -257,9 +265,10 @@ class Client:
             "cpu_s": round(cpu_s, 6),
             "busy_s": round(self.loop.busy_s, 6),
             "socket_events": self.loop.events,
-            "lag_p50_s": _quantile(lags, 0.50),
-            "lag_p99_s": _quantile(lags, 0.99),
-            "lag_max_s": lags[-1] if lags else None,
+            "stamped_by": self.loop.stamped_by,
+            "lag_p50_s": self.loop.lag_s(0.50),
+            "lag_p99_s": self.loop.lag_s(0.99),
+            "lag_max_s": self.loop.lag_max_s,
             "stalled_s": round(sum(length for _, length in self.loop.stalls), 6),
             "window_start_s": since(pace.window_start_s),
             "window_end_s": since(pace.window_end_s),
@@ -291,7 +300,7 @@ class Client:
                 if time.perf_counter() > limit_s:
                     exchange.abort("timeout", "30 s")
                     break
-                self.loop.turn(0.05)
+                self.loop.serve(time.perf_counter() + 0.05)
             self.loop.remove(exchange)
         exchange.close()
         self._write_probe("snapshot", index, when, probe, exchange)
@@ -323,9 +332,3 @@ def install_signals(client: Client) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: client.cancel("cancelled"))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-
-def _quantile(ordered: List[float], share: float) -> Optional[float]:
-    if not ordered:
-        return None
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6)

@@ -28,6 +28,7 @@ from .wire import Response
 
 HEADER = struct.Struct("<I")
 PIPE_BYTES = 1 << 20
+CHILD_NICE = 5
 
 
 class RecordPipe:
@@ -46,6 +47,7 @@ class RecordPipe:
                 # The parent ends the run; this process lives until the pipe does, whatever the group is sent.
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     signal.signal(number, signal.SIG_IGN)
+                _step_back()
                 status = _write_records(read_end, out, keep_text)
             finally:
                 sys.stderr.flush()
@@ -91,6 +93,14 @@ class RecordPipe:
         data = marshal.dumps(message)
         self._waiting.append(memoryview(HEADER.pack(len(data)) + data))
         self.flush_some()
+
+
+def _step_back() -> None:
+    """Decoding can wait; what streams meanwhile, and the server, can't."""
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    os.nice(CHILD_NICE)
 
 
 def _write_records(read_end: int, out: int, keep_text: bool) -> int:

@@ -1,22 +1,34 @@
 """One HTTP/1.1 exchange on a non-blocking socket: bytes and their arrival times, kept as they come.
 
-While a stream runs, an arriving piece costs one `recv`, one clock reading and a look at its last bytes; nothing is
-decoded. `Response` takes the pieces apart after the stream: status, headers, chunked coding, and for each byte of
-the body the time of the piece that completed it.
+While a stream runs, an arriving piece costs one `recv` and a look at its last bytes; nothing is decoded, and its
+chunks are walked only when those bytes could be the end. `Response` takes the pieces apart after the stream: status,
+headers, chunked coding, and for each byte of the body the time of the piece that completed it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
+import sys
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-RECV_BYTES = 262144
-# One buffer for all sockets: `recv(262144)` makes and shrinks a buffer of that size each time (19 us against 4).
-_BUFFER = bytearray(RECV_BYTES)
-_VIEW = memoryview(_BUFFER)
+RECV_BYTES = 16384
+"""A larger one costs more to make and to shrink each time than another turn would (262144: 19 us against 4)."""
+NOTE_BYTES = 64
+_SO_TIMESTAMPNS = 35
+"""Linux (asm-generic/socket.h): a receive tells when its last bytes came in; the socket module has no name for it."""
 Piece = Tuple[float, bytes]
+
+
+def stamping_socket(family: int = socket.AF_INET) -> socket.socket:
+    """A stream socket that tells when its bytes came, where the system can."""
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    return sock
 
 
 class Exchange:
@@ -32,7 +44,12 @@ class Exchange:
         self.error: Optional[str] = None
         self.detail = ""
         self.keep_alive = False
+        self.wants_write = True
+        """Which way the socket is waited for until the state is `receiving`."""
+        self.streaming = False
+        """Chunks are coming: only what could be the end of the last one needs `on_data`."""
         self._payload = memoryview(payload)
+        self._walked = 0
         self._partial = b""
         self._skip = 0
         self._length: Optional[int] = None
@@ -41,7 +58,7 @@ class Exchange:
         self._chunked = False
         self._address = address
         if sock is None:
-            sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_STREAM)
+            sock = stamping_socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             status = sock.connect_ex(address)
@@ -51,6 +68,10 @@ class Exchange:
         else:
             self.state = "sending"
         self.sock = sock
+        self.receive: Callable[[int, int], Tuple[bytes, Any, int, Any]] = sock.recvmsg
+        """Bytes, and what the kernel notes about them."""
+        if self.state != "failed":
+            self._send()  # a kept connection takes it at once; so does a new one to this machine
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -63,42 +84,42 @@ class Exchange:
                 self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
                 return
             self.state = "sending"
-        if self.state != "sending":
-            return
+        if self.state == "sending":
+            self._send()
+
+    def _send(self) -> None:
         try:
             sent = self.sock.send(self._payload)
         except BlockingIOError:
             return
         except OSError as error:
-            self._fail("reset", error.__class__.__name__)
+            if self.state == "connecting":
+                status = error.errno or 0
+                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+            else:
+                self._fail("reset", error.__class__.__name__)
             return
         self._payload = self._payload[sent:]
         if not self._payload:
             self.sent_s = self.last_s = time.perf_counter()
             self.state = "receiving"
+            self.wants_write = False
 
-    def on_readable(self) -> None:
-        """Takes what has arrived; never more than one `recv`, so that no stream starves the others."""
-        try:
-            size = self.sock.recv_into(_VIEW)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._fail("reset", error.__class__.__name__)
-            return
-        now = time.perf_counter()
-        if not size:
-            self._on_end_of_stream()
-            return
-        data = bytes(_VIEW[:size])
-        self.last_s = now
-        self.pieces.append((now, data))
-        if self._chunked:
-            self._walk_chunks(data)
-        elif self._head_done:
-            self._received += len(data)
-        else:
+    def broken(self, error: OSError) -> bytes:
+        """The socket gave an error instead of bytes."""
+        self._fail("reset", error.__class__.__name__)
+        return b""
+
+    def on_data(self) -> None:
+        """Looks at the pieces that came since the last look: is the response whole?"""
+        if not self._head_done:
             self._read_head()
+        elif self._chunked:
+            fresh = self.pieces[self._walked :]
+            self._walked = len(self.pieces)
+            self._walk_chunks(b"".join([data for _, data in fresh]))
+        else:
+            self._received += len(self.pieces[-1][1])
         if self._length is not None and self._received >= self._length and self.state == "receiving":
             self.state = "done"
 
@@ -130,7 +151,10 @@ class Exchange:
 
     def abort(self, error_class: str, detail: str) -> None:
         """Gives the exchange up: time limit, cancel."""
-        self._fail(error_class, detail)
+        if self._chunked and self.state == "receiving":
+            self.on_data()  # a stream that can't be read is told as that
+        if self.state not in ("done", "failed"):
+            self._fail(error_class, detail)
 
     def close(self) -> None:
         self.sock.close()
@@ -154,12 +178,19 @@ class Exchange:
                 return
             self._received = len(raw) - end - 4
         if self._chunked:
+            self.streaming = True
+            self._walked = len(self.pieces)
             self._walk_chunks(raw[end + 4 :])
         if not self._chunked and self._length is None:
             self.keep_alive = False  # delimited by the close
 
-    def _on_end_of_stream(self) -> None:
+    def on_end_of_stream(self) -> None:
+        """The server closed."""
         self.keep_alive = False
+        if self.state == "receiving" and self._chunked:
+            self.on_data()
+        if self.state in ("done", "failed"):
+            return
         if self._head_done and not self._chunked and self._length is None:
             self.state = "done"
         elif self.pieces:

@@ -160,6 +160,7 @@ def _client(lines: _Lines, metrics: PointMetrics) -> ClientFigures:
     return ClientFigures(
         cpu_share_pct=100.0 * cpu_s / wall_s if wall_s and cpu_s is not None else None,
         lag_p99_s=finish.get("lag_p99_s"),
+        stamped_by=str(finish.get("stamped_by") or ""),
         stalled_s=float(finish.get("stalled_s") or 0.0),
         overhead_pct=_overhead(lines, metrics),
     )

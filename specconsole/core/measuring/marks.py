@@ -61,7 +61,13 @@ def client_marks(metrics: PointMetrics, client: ClientFigures) -> tuple[str, ...
     found = []
     lag, gap = client.lag_p99_s, metrics.itl_s.p50
     slow = client.overhead_pct is not None and client.overhead_pct > CLIENT_OVERHEAD_LIMIT_PCT
-    late = lag is not None and gap is not None and lag * 100.0 > CLIENT_OVERHEAD_LIMIT_PCT * gap and lag > 0.001
+    late = (
+        client.stamped_by != "kernel"
+        and lag is not None
+        and gap is not None
+        and lag * 100.0 > CLIENT_OVERHEAD_LIMIT_PCT * gap
+        and lag > 0.001
+    )
     if slow or late:
         found.append("client-bottleneck")
     if metrics.window is not None and client.stalled_s > 0.01 * metrics.window.seconds:

@@ -60,10 +60,12 @@ class ClientFigures:
     cpu_share_pct: float | None = None
     """Its CPU time over wall time, of one core."""
     lag_p99_s: float | None = None
-    """How long the last ready stream of a turn waited to be stamped."""
+    """How long the last ready stream of a turn waited to be read."""
     stalled_s: float = 0.0
     overhead_pct: float | None = None
     """Share of slot time between an answer's end and the next request's start."""
+    stamped_by: str = ""
+    """`kernel`: it tells when bytes came, and a lag of the client moves no arrival; `client`; "" where not known."""
 
 
 @dataclass(frozen=True, slots=True)
