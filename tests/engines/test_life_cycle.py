@@ -16,20 +16,20 @@ from specconsole.core.views.launch import LaunchView
 from specconsole.demo.models import ModelFiles
 from specconsole.wiring import Console
 from tests.engines import engines, watched, witness
-from tests.engines.conftest import need, table_row
+from tests.engines.conftest import need
 from tests.engines.engines import Recipe
 from tests.engines.support.checkpoints import Checkpoints
+from tests.engines.tables import table_row
 from tests.support.sshd_lab import SshdLab
 
 TOKENS = 240
-
+LOADING = ("distributed", "weights", "kv-cache", "compile", "graph-capture", "warm-up")
 
 STATES: dict[str, Callable[[LaunchView], bool]] = {
     "starting": lambda view: view.state == "starting",
     "loading": lambda view: view.reading is not None and view.reading.phase in LOADING,
     "warm-up": lambda view: view.reading is not None and view.reading.phase in ("warm-up", "ready"),
 }
-LOADING = ("distributed", "weights", "kv-cache", "compile", "graph-capture", "warm-up")
 
 
 async def broken_off(console: Console, host: str, recipe: Recipe, folder: Path, state: str) -> None:
@@ -49,6 +49,8 @@ async def lives(console: Console, host: str, recipe: Recipe, folder: Path, *, st
         start = await watched.start(console, host, profile)
         view = await watched.answers(console, start)
         row.answered_s = view.answered_after_s
+        # Imports are silent for 15 to 20 s and more, in each of its processes.
+        assert "stalled" not in start.states
         if number:
             assert start.told, "no estimate although it was started before"
         if number:
