@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,8 @@ def printing(recipe: Recipe, name: str, folder: Path) -> Path:
     """A profile whose command prints a token and gives the key as a flag, as people do; `exec` keeps the process
     ours."""
     words = " ".join(recipe.command)
-    script = f'echo "downloading with token $HF_TOKEN"; exec {words} --api-key "${name}" "$@"'
+    # A limit that cannot be raised makes vLLM warn of an `OSError` that it does not have.
+    script = f'ulimit -n 4096; echo "downloading with token $HF_TOKEN"; exec {words} --api-key "${name}" "$@"'
     return replace(recipe, command=("sh", "-c", script, "sh")).write(
         folder, secrets={name: "env:PLANTED", "HF_TOKEN": "env:PLANTED_TOKEN"}
     )
@@ -63,11 +66,15 @@ async def test_sglang_prints_its_key_and_we_do_not(
 async def test_vllm_prints_a_token_and_we_do_not(
     console: Console, sshd: SshdLab, tmp_path: Path, checkpoints: Checkpoints, start_tmux: Callable[..., Tmux]
 ) -> None:
+    """And two of its words that mean nothing: an `OSError` in a healthy start, exit status 0 after a crash."""
     need("vllm")
     profile = printing(engines.vllm("none", checkpoints), "VLLM_API_KEY", tmp_path)
     start = await watched.start(console, sshd.accounts[0], profile)
-    await watched.answers(console, start)
+    view = await watched.answers(console, start)
     assert witness.get(start.port, "/v1/models")[0] == 401, "the server does ask for its key"
+    assert "OSError: [Errno 24]" in Path(view.log_path or "").read_text(errors="replace")
+    assert view.reading is not None
+    assert (view.reading.failure, view.reading.suspect) == (None, None)
     # 0.32 stars the key in its arguments line by itself.
     await secrecy.kept(console, start, printed=(TOKEN,))
     await secrecy.sent(console, start, tmp_path)
@@ -80,4 +87,13 @@ async def test_vllm_prints_a_token_and_we_do_not(
         held="non-default args",
         printed=(TOKEN,),
     )
-    await watched.stop(console, start)
+
+    (engine,) = witness.pids_named(start.launch_id, "EngineCore")
+    os.kill(engine, signal.SIGKILL)
+    view = await console.supervisor.wait(start.launch_id, lambda view: view.state == "failed", timeout_s=120)
+    assert console.supervisor.find(start.launch_id).record.exit_status == 0, "the trap: its front ends in order"
+    assert view.reading is not None
+    assert view.reading.failure is not None
+    event = await console.commands.stop_telling(start.launch_id, lambda event: None)
+    assert event.alive == 0
+    assert await asyncio.to_thread(witness.left_of, start.launch_id, start.session) == {}

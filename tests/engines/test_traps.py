@@ -113,6 +113,7 @@ async def test_sglang_with_drafts_that_do_not_fit(
     recipe = engines.sglang("eagle3", checkpoints)
 
     useless = replace(recipe, draft_model=str(tmp_path / "no-map")).write(tmp_path, name="no-map")
+    assert await forbidden(console, useless, sshd.accounts[0]) == [("draft", "d2t-missing")]
     start = await watched.start(console, sshd.accounts[0], useless, preflight=False)
     await watched.answers(console, start)
     await asyncio.to_thread(witness.complete, start.port, 200)
@@ -124,11 +125,18 @@ async def test_sglang_with_drafts_that_do_not_fit(
     await watched.stop(console, start)
 
     wide = replace(recipe, draft_model=str(tmp_path / "wide")).write(tmp_path, name="wide")
+    assert await forbidden(console, wide, sshd.accounts[0]) == [("draft", "fc-shape")]
     start = await watched.start(console, sshd.accounts[0], wide, preflight=False)
     view = await console.supervisor.wait(start.launch_id, lambda view: failed_as(view) is not None, timeout_s=400)
     assert failed_as(view) == "draft-mismatch"
     event = await console.commands.stop_telling(start.launch_id, lambda event: None)
     assert event.alive == 0
+
+
+async def forbidden(console: Console, profile: Path, host: str) -> list[tuple[str, str]]:
+    """What preflight says against a start."""
+    findings = await console.commands.preflight(LaunchOrder(str(profile), host), lambda one: None, lambda text: None)
+    return [(one.check, one.name) for one in findings if one.severity == "stop"]
 
 
 def warnings_of(view: LaunchView) -> set[str]:

@@ -105,4 +105,6 @@ async def stop(console: Console, start: Start) -> tuple[StopEvent, float]:
     assert not witness.listens(start.port)
     view = await console.supervisor.wait(start.launch_id, lambda view: view.state in ENDED, timeout_s=60)
     assert view.state == "stopped", (view.state, view.reading.failure if view.reading else None)
+    # `leaked shared_memory objects`, `EngineDeadError`, a KILL of its own tree: words of a clean stop.
+    assert view.reading is None or view.reading.failure is None, view.reading
     return event, took_s
