@@ -284,6 +284,8 @@ class Console:
     commands: ConsoleCommands
     benches: Benches
     history: HistoryDesk
+    store_trouble: str = ""
+    """Why this console goes on without its history; "" when it does not."""
 
 
 @asynccontextmanager
@@ -339,15 +341,15 @@ async def open_supervisor(
     clock, board = system_clock(), Board()
     asker = BoardAsker(board, clock.wall_s) if window else None
     opener = HostOpener(board, clock, asker=asker, read_only=read_only)
+    trouble = ""
     try:
         store = await SqliteStore.open(folder / "store.sqlite")
     except SpecconsoleError as error:
         if not spare_store:
             raise
-        if window:
-            board.tell("note", "store", f"going on without history: {error}", clock.wall_s())
-        else:
-            sys.stderr.write(f"specconsole: going on without history: {error}\n")
+        trouble = f"going on without history: {error}"
+        if not window:
+            sys.stderr.write(f"specconsole: {trouble}\n")
         store = await SqliteStore.in_memory()
     parts = Parts(
         clock=clock,
@@ -376,6 +378,6 @@ async def open_supervisor(
                 commands = ConsoleCommands(
                     supervisor, desk, BenchesDesk(benches), history, FormFiles(files, config_folder() / "profiles")
                 )
-                yield Console(supervisor, board, commands, benches, history)
+                yield Console(supervisor, board, commands, benches, history, trouble)
     finally:
         await store.aclose()

@@ -76,9 +76,9 @@ class LaunchNotes:
 
     async def _add(self, launch_id: str, wanted: Sequence[tuple[Kind, str]]) -> list[Annotation]:
         now_s = self._clock.wall_s()
-        # A millisecond apart, so that they sort as they were given.
+        # A microsecond apart, so that they sort as they were given.
         entries = [
-            Annotation(entry_id(now_s + n / 1000, secrets.token_hex(4)), launch_id, now_s, self._by, kind, text)
+            Annotation(entry_id(now_s + n / 1_000_000, secrets.token_hex(4)), launch_id, now_s, self._by, kind, text)
             for n, (kind, text) in enumerate(wanted)
         ]
         await self._store.put_annotations(entries, on_host=False)

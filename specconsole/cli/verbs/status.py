@@ -6,11 +6,14 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from specconsole.errors import EXIT_FAILED, EXIT_OK, EXIT_UNREACHABLE, SpecconsoleError
 
 if TYPE_CHECKING:
+    from specconsole.core.launching.annotations import Annotations
     from specconsole.core.views.launch import LaunchView
 
 HELP = "show the launches of hosts: state, phase, ETA, owner"
@@ -55,10 +58,13 @@ async def _status(args: argparse.Namespace) -> int:
             if args.launch:
                 await console.supervisor.watches[launch_id].account.settled()
         views = [console.board.launches[launch_id] for launch_id in sorted(chosen)]
+        said = {view.launch_id: await console.history.notes.of(view.launch_id) for view in views}
+    views = [replace(view, tags=said[view.launch_id].tags(view.tags)) for view in views]
     if args.json:
-        print(json.dumps([launch_json(view) for view in views]))
+        shapes = [{**launch_json(view), "notes": [asdict(n) for n in said[view.launch_id].notes]} for view in views]
+        print(json.dumps(shapes))
     else:
-        for line in _table(views):
+        for line in _table(views, said):
             print(line)
         for view in views if args.launch else []:
             for line in account_lines(view.account):
@@ -70,7 +76,7 @@ async def _status(args: argparse.Namespace) -> int:
     return worst
 
 
-def _table(views: list[LaunchView]) -> list[str]:
+def _table(views: list[LaunchView], said: Mapping[str, Annotations]) -> list[str]:
     from specconsole.cli.launch_text import advice_text, state_text, when_text
 
     lines: list[str] = []
@@ -80,6 +86,8 @@ def _table(views: list[LaunchView]) -> list[str]:
             f"{view.launch_id}  {view.name} @ {view.host}:{view.port or '-'}  {state_text(view)}"
             f"  since {when_text(view.started_at_s or view.ended_at_s)}{mine}"
         )
+        lines += [f"  tags: {' '.join(view.tags)}"] if view.tags else []
+        lines += [f"  note: {' '.join(note.text.split())}" for note in said[view.launch_id].notes]
         lines += [f"  left over: {one}" for one in view.left_over]
         if view.state == "failed" and (advice := advice_text(view)):
             lines.append(f"  try: {advice}")

@@ -153,6 +153,8 @@ async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *
         known = await asyncio.to_thread(_all_hosts, hosts)
         async with wiring.open_supervisor(hosts=known, read_only=read_only, window=True, spare_store=True) as console:
             app.connect(console.board, console.commands)
+            if console.store_trouble:
+                app.say(console.store_trouble, title="store", severity="warning", timeout=30)
             gc.freeze()
             await left.wait()
             app.late_errands = await app.errands.finish(LEAVE_WAIT_S)

@@ -28,7 +28,7 @@ class Annotation:
     """One entry."""
 
     entry_id: str
-    """Sorts by time: milliseconds since 1970 in 13 digits, `-`, a random end."""
+    """Sorts by time: microseconds since 1970 in 16 digits, `-`, a random end."""
     launch_id: str
     at_s: float
     """Wall clock of the console that wrote it, seconds since the epoch."""
@@ -80,7 +80,7 @@ NONE_YET = Annotations()
 
 def entry_id(now_s: float, token: str) -> str:
     """An id for an entry of this moment; `token` is random."""
-    return f"{max(0, int(now_s * 1000)):013d}-{token}"
+    return f"{max(0, int(now_s * 1_000_000)):016d}-{token}"
 
 
 def join(entries: Iterable[Annotation]) -> Annotations:

@@ -75,7 +75,7 @@ def test_undo_takes_back_the_last_of_this_person_and_can_be_taken_back() -> None
     [
         "", "{", "[]", "null", '{"entry_id": "1"}', entry(1, "note", "x").to_line()[:-3],
         entry(1, "note", "x").to_line().replace('"L1"', '"L2"'), entry(1, "noted", "x").to_line(),
-        entry(1, "note", "x").to_line().replace("0000000001000-ab12", "../../etc/passwd"), "[" * 5000,
+        entry(1, "note", "x").to_line().replace("0000000001000000-ab12", "../../etc/passwd"), "[" * 5000,
     ],
 )  # fmt: skip
 def test_what_is_no_entry_is_none(line: str) -> None:
