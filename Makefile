@@ -42,7 +42,7 @@ faults: $(VENV)/.dev
 real: $(VENV)/.dev
 	PYTHON=$(PYTHON) tests/engines/support/install.sh vllm .venv-vllm
 	PYTHON=$(PYTHON) tests/engines/support/install.sh sglang .venv-sglang
-	$(BIN)/python -m pytest -m "real or engines"
+	$(BIN)/python -m pytest -p tests.engines.tables -n 2 --dist loadfile --durations 30 -m "real or engines"
 
 bench: $(VENV)/.dev
 	for program in benchmarks/[a-z]*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
