@@ -9,12 +9,14 @@ from specconsole.core.measuring.economics import Crossing
 
 
 def crossing_text(crossings: Sequence[Crossing]) -> str:
-    """`C<2.3`, `C<2.3 (1.9-2.8)`, `C>4`, `C<2 or C>9`; "" when the speed-up never passes 1."""
+    """`C<2.3 (1.9-2.8)`, `C<2 or C>9`, `C>4?` where noise hides where it is; "" when the speed-up never passes 1."""
     parts = []
     for one in crossings:
         sign = "<" if one.helps_below else ">"
         text = f"C{sign}{one.concurrency:.3g}"
-        if one.low is not None and one.high is not None and one.low != one.high:
+        if one.low is None or one.high is None:
+            text += "?"
+        elif one.low != one.high:
             text += f" ({one.low:.3g}-{one.high:.3g})"
         parts.append(text)
     return " or ".join(parts)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from specconsole.core.measuring.compare import compare
+from specconsole.core.measuring.economics import Crossing
 from specconsole.core.measuring.metrics import METRICS
 from specconsole.core.measuring.progress import BenchView, RunProgress
 from specconsole.core.measuring.rows import baseline_of, chosen_rows, merge_launches, same_workload
 from specconsole.core.measuring.run_plan import PlannedPoint
 from specconsole.core.measuring.speeds import speeds_seen
 from specconsole.core.measuring.table_view import progress_text, results_view
-from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
+from specconsole.core.measuring.verdict_text import crossing_text, pays_text, verdict_lines
 from tests.core.measuring.build import point, result
 
 PLAIN = result("plain", [point(c, v, n) for c, v in ((1, 100.0), (2, 190.0), (4, 360.0)) for n in range(3)])
@@ -94,7 +95,7 @@ def test_the_panes_table() -> None:
     assert dict(draft.against_baseline) == {1: 1, 2: 1, 4: -1}
     assert draft.accept_length == pytest.approx(3.0)
     assert draft.step_ms == pytest.approx(18.0, rel=1e-3)
-    assert draft.breaks_even_at == "1.80 · C<2.52"
+    assert draft.breaks_even_at.startswith("1.80 · C<2.52")
     running = BenchView("b", "draft", "L1", "local", "measuring", load="C=2, repeat 1", requests_done=5, requests=20)
     busy = results_view([PLAIN, DRAFT], [running])
     assert busy.note == "draft C=2, repeat 1: measuring, 5/20 requests"
@@ -130,3 +131,8 @@ def test_progress_counts_and_tells_what_is_left() -> None:
     assert progress_text(view) == (
         "x: measuring, 1/2 requests, 1 failed, 1,234 tok/s, accept 3.10, 4 min left, the link is down"
     )
+
+
+def test_a_crossing_that_noise_hides_is_no_fact() -> None:
+    assert crossing_text([Crossing(2.4, 1.9, 2.8, helps_below=True)]) == "C<2.4 (1.9-2.8)"
+    assert crossing_text([Crossing(2.4, None, None, helps_below=True)]) == "C<2.4?"
