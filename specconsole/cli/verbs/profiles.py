@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specconsole.cli import adaptive
 from specconsole.errors import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_OK, BadInputError, SpecconsoleError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "command", nargs="?", metavar="COMMAND", help="the command as one word; default: standard input"
     )
     brought.add_argument("--name", help="write it as a profile of this name; default: print it")
+    adaptive.add_arguments(_word(words, "adaptive", adaptive.HELP))
 
 
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_: str) -> argparse.ArgumentParser:
@@ -56,6 +58,7 @@ def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
 def run(args: argparse.Namespace) -> int:
     todo: dict[str, Callable[[argparse.Namespace], int]] = {
         "list": _list, "show": _show, "check": _check, "diff": _diff, "new": _new, "import": _import,
+        "adaptive": adaptive.run,
     }  # fmt: skip
     if args.what is None:
         args.json = False
