@@ -270,8 +270,18 @@ class FormModel:
         return FieldView(
             field, value, text, origin, inherited, was,
             last is not None and was != value and field.path[0] not in _NOT_OF_A_LAUNCH,
-            becomes, min(levels, key=LEVELS.index) if levels else "",
+            self._ran(field, was), becomes, min(levels, key=LEVELS.index) if levels else "",
         )  # fmt: skip
+
+    def _ran(self, field: FormField, was: Any) -> str:
+        """By the server's own account of its settings (its Python names)."""
+        effective = self.last.effective if self.last is not None else None
+        if not effective or was is not None or field.path[0] != "args" or len(field.path) != 2:
+            return ""
+        flag = self.learned.index.find(field.flag) if self.learned.index is not None and field.flag else None
+        names = [field.name, *(alias.lstrip("-").replace("-", "_") for alias in (flag.aliases if flag else ()))]
+        value = next((effective[name] for name in names if effective.get(name) is not None), None)
+        return value_text(value)
 
 
 def _says(base: Base, own: Table, path: FieldPath) -> bool:

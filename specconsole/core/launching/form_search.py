@@ -102,8 +102,6 @@ def _score(words: Sequence[str], hit: Hit) -> tuple[int, ...] | None:
             grades.append(3)
         elif word in name:
             grades.append(4)
-        elif _in_order(word, name) and len(word) > 2:
-            grades.append(6)
         elif word in hit.about.lower():
             grades.append(7)
         else:
@@ -111,8 +109,3 @@ def _score(words: Sequence[str], hit: Hit) -> tuple[int, ...] | None:
     kinds: dict[HitKind, int] = {"field": 0, "variable": 1, "flag": 1}
     # What is in the form goes before what would be added, unless that fits far better.
     return (max(grades) + kinds[hit.kind] + (2 if hit.deprecated else 0), sum(grades), 0 if hit.value else 1, len(name))
-
-
-def _in_order(word: str, name: str) -> bool:
-    rest = iter(name)
-    return all(letter in rest for letter in word)

@@ -32,6 +32,8 @@ class FieldView:
     last_value: Any = None
     """In its last launch; None where it was not given, or there is none."""
     differs_from_last: bool = False
+    ran: str = ""
+    """What the server resolved it to in the last launch, which did not give it either; "" where that is not known."""
     becomes: str = ""
     """What the server makes of it whatever is asked; "" where no rule says so."""
     level: str = ""

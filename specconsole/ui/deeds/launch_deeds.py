@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,37 +14,79 @@ if TYPE_CHECKING:
     from textual.content import Content
 
     from specconsole.core.views.launch import LaunchView
-    from specconsole.services.commands import AttachOrder, LaunchOrder, StopPlan
+    from specconsole.services.commands import AttachOrder, StopPlan
+    from specconsole.services.form_desk import FormCommands, FormOpening
+    from specconsole.ui.forms.launch_form import LaunchChoice
     from specconsole.ui.screens.console import ConsoleScreen
+    from specconsole.ui.screens.profile_form import ProfileForm
 
 Progress = Callable[[str], None]
 
 
 async def launch(screen: ConsoleScreen) -> None:
-    await _open_form(screen, profile="", host="", overrides={})
+    """A profile from the list: as it is, or through the form."""
+    view = screen.desk.launch
+    await _choose(screen, profile=view.name if view is not None else "", host="")
 
 
 async def edit(screen: ConsoleScreen) -> None:
-    view = screen.desk.launch
-    if view is not None:
-        await _open_form(screen, profile=view.name, host=view.host, overrides=proposed_change(view))
+    """The selected launch's profile as it was launched, with the card's change where one is proposed."""
+    view, commands = screen.desk.launch, screen.desk.commands.form
+    if view is None:
+        return
+    if commands is None:
+        await _choose(screen, profile=view.name, host=view.host)
+        return
+    opening = await commands.open_launch(view.launch_id)
+    _show(screen, await _form(screen, commands, opening, dict(proposed_change(view))))
 
 
-async def _open_form(screen: ConsoleScreen, *, profile: str, host: str, overrides: Mapping[str, Any]) -> None:
+async def _choose(screen: ConsoleScreen, *, profile: str, host: str) -> None:
+    from specconsole.services.commands import LaunchOrder
     from specconsole.ui.forms.launch_form import LaunchForm
 
-    profiles = await screen.desk.commands.profiles()
+    commands = screen.desk.commands
+    profiles = await commands.profiles()
     hosts = [view.name for view in screen.desk.hosts()]
+
+    ready: list[ProfileForm] = []
+
+    async def prepare(choice: LaunchChoice) -> None:
+        if commands.form is not None:
+            opening = await commands.form.open_profile(choice.profile, choice.host)
+            ready.append(await _form(screen, commands.form, opening, {}))
+
+    def chosen(choice: LaunchChoice | None) -> None:
+        if choice is None:
+            return
+        if choice.edit and ready:
+            _show(screen, ready[-1])
+            return
+        order = LaunchOrder(choice.profile, choice.host)
+        screen.console_app.errands.start(f"launch {order.profile}", lambda _: commands.launch(order), _select(screen))
+
     usual = screen.desk.host_name
-    form = LaunchForm(profiles, hosts, profile=profile, host=host, usual_host=usual, overrides=overrides)
+    form = LaunchForm(profiles, hosts, profile=profile, host=host, usual_host=usual,
+                      prepare=prepare if commands.form is not None else None)  # fmt: skip
+    screen.app.push_screen(form, chosen)
 
-    def ordered(order: LaunchOrder | None) -> None:
-        if order is not None:
-            screen.console_app.errands.start(
-                f"launch {order.profile}", lambda _: screen.desk.commands.launch(order), _select(screen)
-            )
 
-    screen.app.push_screen(form, ordered)
+async def _form(
+    screen: ConsoleScreen, commands: FormCommands, opening: FormOpening, change: dict[str, Any]
+) -> ProfileForm:
+    from specconsole.ui.screens.profile_form import ProfileForm
+
+    profile = opening.base.profile
+    engine = str(opening.own.get("engine") or (profile.engine if profile is not None else "other"))
+    return ProfileForm(screen.desk, commands, opening, await commands.built_in(engine), change)
+
+
+def _show(screen: ConsoleScreen, form: ProfileForm) -> None:
+    def left(launch_id: str | None) -> None:
+        if launch_id:
+            _select(screen)(launch_id)
+
+    screen.app.push_screen(form, left)
 
 
 def _select(screen: ConsoleScreen) -> Callable[[str], None]:

@@ -1,10 +1,10 @@
-"""Starting a server: pick a profile, set the host, override values."""
+"""Which profile is launched, and where: enter starts it as it is, tab opens it in the form."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,77 +13,42 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from specconsole.services.commands import LaunchOrder, ProfileSummary
+from specconsole.errors import SpecconsoleError
+from specconsole.services.commands import ProfileSummary
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.forms.modal import Modal
 
 
-def parse_overrides(text: str) -> dict[str, Any]:
-    """`tp_size=4, mem_fraction_static=0.84, no attention_backend` as settings; a value that is no TOML is text.
+@dataclass(frozen=True, slots=True)
+class LaunchChoice:
+    """A profile and a host."""
 
-    Raises ValueError with a sentence for the person.
+    profile: str
+    host: str
+    edit: bool = False
+    """True: into the form first."""
+
+
+class LaunchForm(Modal[LaunchChoice]):
+    """`host` holds whatever profile is picked; `usual_host` gives way to a profile's own."""
+
+    DEFAULT_CSS = """
+    LaunchForm #box { width: 100; }
+    LaunchForm OptionList { max-height: 20; text-wrap: nowrap; text-overflow: ellipsis; }
+    LaunchForm.short OptionList { max-height: 9; }
     """
-    found: dict[str, Any] = {}
-    for part in _split(text):
-        if part.startswith("no "):
-            found[_setting(part[3:])] = None
-            continue
-        name, sign, value = part.partition("=")
-        if not sign:
-            raise ValueError(f"{part!r}: name=value is wanted, or `no name`")
-        found[_setting(name)] = _value(value.strip())
-    return found
-
-
-def _setting(name: str) -> str:
-    name = name.strip().removeprefix("--").replace("-", "_")
-    if not name.isidentifier():
-        raise ValueError(f"{name!r} is no setting's name")
-    return name
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _split(text: str) -> list[str]:
-    """Parts between commas that stand outside of brackets and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for place, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        elif character in "[{":
-            depth += 1
-        elif character in "]}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
-
-
-def overrides_text(overrides: Mapping[str, Any]) -> str:
-    """The inverse of `parse_overrides`, for filling the form."""
-    words = []
-    for name, value in overrides.items():
-        if value is None:
-            words.append(f"no {name}")
-        else:
-            words.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-    return ", ".join(words)
-
-
-class LaunchForm(Modal[LaunchOrder]):
-    """Gives the order. `host` holds whatever profile is picked; `usual_host` gives way to a profile's own."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "start", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+l", "start", show=False, priority=True),
+        Binding("tab", "edit", show=False, priority=True),
+        Binding("left", "host(-1)", show=False, priority=True),
+        Binding("right", "host(1)", show=False, priority=True),
+        Binding("down", "step(1)", show=False, priority=True),
+        Binding("up", "step(-1)", show=False, priority=True),
+        Binding("pagedown", "step(8)", show=False, priority=True),
+        Binding("pageup", "step(-8)", show=False, priority=True),
+    ]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("⏎", "next, then launch"), ("^l", "launch"), ("tab", "next field"), ("esc", "leave"),
+        ("⏎", "launch as it is"), ("tab", "change it first"), ("← →", "host"), ("↑ ↓", "profile"), ("esc", "leave"),
     )  # fmt: skip
 
     def __init__(
@@ -94,60 +59,98 @@ class LaunchForm(Modal[LaunchOrder]):
         profile: str = "",
         host: str = "",
         usual_host: str = "",
-        overrides: Mapping[str, Any] | None = None,
+        prepare: Callable[[LaunchChoice], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__("launch a server")
-        self._profiles = profiles
-        self._hosts = hosts
+        self._profiles = list(profiles)
+        self._shown = list(profiles)
+        self._hosts = list(hosts)
         self._profile = profile
-        self._host = host
-        self._usual_host = usual_host
-        self._overrides = overrides_text(overrides or {})
+        self._host = host or usual_host
+        self._chosen = bool(host)
+        """Whether the host was chosen, so that a profile's own gives way to it."""
+        self._prepare = prepare
+        """Reads what the form needs, while keys wait; None where nothing can be edited."""
 
     def body(self) -> ComposeResult:
-        yield Static(styled("profile", "$muted"))
-        yield OptionList(*(Option(self._line(profile)) for profile in self._profiles), id="profiles")
-        yield Static(styled("host", "$muted"), classes="label")
-        yield OptionList(*(Option(styled(host)) for host in self._hosts), id="hosts-list")
-        yield Static(styled("change values: name=value, name=value, no name", "$muted"), classes="label")
-        yield Input(self._overrides, placeholder="speculative_num_steps=2, mem_fraction_static=0.84", id="overrides")
+        yield Input(placeholder="part of a profile's name or of what it says", id="wanted")
+        yield OptionList(id="profiles")
+        yield Static("", id="host-line")
         yield Static("", id="summary", markup=False)
 
     @staticmethod
     def _line(profile: ProfileSummary) -> Content:
         note = (profile.problem, "$error") if profile.problem else (profile.summary, "$muted")
-        return row((f"{profile.name:<24}", "bold"), f" {profile.engine:<9} ", note)
+        return row((f"{profile.name:<26}", "bold"), f" {profile.engine:<9} ", note)
 
     def on_mount(self) -> None:
-        names = [profile.name for profile in self._profiles]
-        profiles, hosts = self.query_one("#profiles", OptionList), self.query_one("#hosts-list", OptionList)
-        profiles.highlighted = names.index(self._profile) if self._profile in names else 0 if names else None
-        host = self._host or self._usual_host
-        hosts.highlighted = self._hosts.index(host) if host in self._hosts else 0 if self._hosts else None
-        profiles.focus()
+        self.query_one("#profiles", OptionList).can_focus = False
+        self._fill(self._profile)
+        self.query_one("#wanted", Input).focus()
         if not self._profiles:
             self.wrong("there is no profile yet; put one into the profiles folder")
+
+    def _fill(self, keep: str) -> None:
+        profiles = self.query_one("#profiles", OptionList)
+        profiles.clear_options()
+        profiles.add_options([Option(self._line(profile)) for profile in self._shown])
+        names = [profile.name for profile in self._shown]
+        profiles.highlighted = names.index(keep) if keep in names else 0 if names else None
+        self._picked_changed()
+
+    @on(Input.Changed, "#wanted")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        words = event.value.lower().split()
+        self._shown = [one for one in self._profiles
+                       if all(word in f"{one.name} {one.engine} {one.summary}".lower() for word in words)]  # fmt: skip
+        # What begins with it goes before what only mentions it.
+        self._shown.sort(key=lambda one: bool(words) and not one.name.lower().startswith(words[0]))
+        keep = self._picked
+        self._fill("" if words else keep.name if keep is not None else self._profile)
+        if self._profiles:
+            self.wrong("" if self._shown else "no profile has that in its name or description")
 
     @property
     def _picked(self) -> ProfileSummary | None:
         place = self.query_one("#profiles", OptionList).highlighted
-        return self._profiles[place] if place is not None and self._profiles else None
+        return self._shown[place] if place is not None and place < len(self._shown) else None
 
     @on(OptionList.OptionHighlighted, "#profiles")
-    def _profile_changed(self) -> None:
+    def _picked_changed(self) -> None:
         picked = self._picked
-        if picked is None:
-            return
-        if picked.host in self._hosts and not self._host:
-            self.query_one("#hosts-list", OptionList).highlighted = self._hosts.index(picked.host)
-        shown = [f"{name}={value}" for name, value in picked.settings.items()]
+        if picked is not None and not self._chosen and picked.host in self._hosts:
+            self._host = picked.host or self._host
+        shown = [f"{name}={value}" for name, value in picked.settings.items()] if picked is not None else []
         self.query_one("#summary", Static).update(styled("  ".join(shown[:24]), "$muted"))
-        self.wrong(picked.problem)
+        self._show_host()
+        if picked is not None:
+            self.wrong(picked.problem)
+
+    def _show_host(self) -> None:
+        others = len(self._hosts) - 1
+        more = f"   ← → one of {others} other{'s' if others > 1 else ''}" if others > 0 else ""
+        self.query_one("#host-line", Static).update(
+            row(("on ", "$muted"), (self._host or "no host", "bold $primary"), (more, "$muted"))
+        )
+
+    def action_step(self, by: int) -> None:
+        profiles = self.query_one("#profiles", OptionList)
+        if self._shown:
+            profiles.highlighted = max(0, min(len(self._shown) - 1, (profiles.highlighted or 0) + by))
+
+    def action_host(self, by: int) -> None:
+        if self._hosts:
+            place = self._hosts.index(self._host) if self._host in self._hosts else 0
+            self._host = self._hosts[(place + by) % len(self._hosts)]
+            self._chosen = True
+            self._show_host()
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.focus_next()
+        # A click looks before it starts anything.
+        self.run_worker(self.action_edit(), exclusive=True, group="open", exit_on_error=False)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -155,16 +158,29 @@ class LaunchForm(Modal[LaunchOrder]):
         self.action_start()
 
     def action_start(self) -> None:
-        picked, place = self._picked, self.query_one("#hosts-list", OptionList).highlighted
-        if picked is None or place is None:
-            self.wrong("a profile and a host are wanted")
+        if (choice := self._choice(edit=False)) is not None:
+            self.dismiss(choice)
+
+    async def action_edit(self) -> None:
+        choice = self._choice(edit=True)
+        if choice is None:
             return
-        if picked.problem:
-            self.wrong(picked.problem)
+        if self._prepare is None:
+            self.wrong("profiles can't be changed here")
             return
         try:
-            overrides = parse_overrides(self.query_one("#overrides", Input).value)
-        except ValueError as error:
+            await self._prepare(choice)
+        except SpecconsoleError as error:
             self.wrong(str(error))
-            return
-        self.dismiss(LaunchOrder(picked.name, self._hosts[place], overrides))
+        else:
+            self.dismiss(choice)
+
+    def _choice(self, *, edit: bool) -> LaunchChoice | None:
+        picked = self._picked
+        if picked is None or not self._host:
+            self.wrong("a profile and a host are wanted")
+        elif picked.problem:
+            self.wrong(picked.problem)
+        else:
+            return LaunchChoice(picked.name, self._host, edit)
+        return None

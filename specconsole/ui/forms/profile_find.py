@@ -25,7 +25,7 @@ class ProfileFind(Modal[Hit]):
     DEFAULT_CSS = """
     ProfileFind #box { width: 100; height: 24; }
     ProfileFind #form-body { height: 1fr; }
-    ProfileFind OptionList { height: 1fr; max-height: 100%; }
+    ProfileFind OptionList { height: 1fr; max-height: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
     ProfileFind.short OptionList { max-height: 100%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,7 +59,7 @@ class ProfileFind(Modal[Hit]):
 
     def _fill(self, query: str) -> None:
         self._hits = self._search(query)[:_SHOWN]
-        width = max(20, min(100, self.app.size.width * 96 // 100) - 9)
+        width = max(20, min(100, self.app.size.width * 96 // 100) - 12)
         hits = self.query_one(OptionList)
         hits.clear_options()
         hits.add_options([Option(_line(hit, width)) for hit in self._hits])

@@ -19,7 +19,6 @@ from specconsole.core.launching.form_fields import FieldPath, FlagIndex
 from specconsole.core.launching.form_layout import SECTIONS
 from specconsole.core.launching.form_model import FormModel
 from specconsole.core.launching.form_remarks import LEVELS, FieldNames, Learned, Remark, of_findings
-from specconsole.core.launching.form_values import value_text
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.keymap import Action
 from specconsole.ui.messages import ActionAsked
@@ -78,7 +77,6 @@ class ProfileForm(Screen[str]):
         self.command = FormCommand()
         self.count = FormCount()
         self.footer = FooterLine(self._offered)
-        self.footer.id = "form-footer"
         self.looks = FormLooks(commands, self.model, self.refresh_form, self.spawn)
         self.typing = Typing(self)
         self.small = False
@@ -197,18 +195,9 @@ class ProfileForm(Screen[str]):
         here = self.list.view
         now = view.by_path.get(here.field.path) if here is not None else None
         mine = [one for one in found if now is not None and now.field.path in one.paths and one.level != "ok"]
-        ran = self._ran(now.field.path) if now is not None and now.value is None else ""
         for pane in (self.detail, self.small_detail):
-            pane.show(now, mine, self.typing.wrong, ran)
+            pane.show(now, mine, self.typing.wrong)
         self.command.show(view, self._flags_here(now.field.path if now is not None else None))
-
-    def _ran(self, path: FieldPath) -> str:
-        """What the last launch resolved a setting to, by its own account; "" where it did not say."""
-        last = self.model.last
-        if last is None or not last.effective or path[0] != "args":
-            return ""
-        value = last.effective.get(path[-1])
-        return "" if value is None else value_text(value)
 
     def _flags_here(self, path: FieldPath | None) -> frozenset[str]:
         """Names on the command line of the setting in focus."""
@@ -227,7 +216,7 @@ class ProfileForm(Screen[str]):
         parts: list[str | tuple[str, str]] = [(f" {base.name}", "bold"), " @ ", (base.host, "bold $primary")]
         if self.opening.launch_id:
             parts.append(("  as it was launched" + (", runs now" if self.opening.runs else ""), "$muted"))
-        elif base.parents:
+        elif self.opening.file and base.parents:
             parts.append((f"  extends {base.parents[0].name}", "$muted"))
         own = len(self.model.view.against_parent) if base.parents else 0
         if self.launching:

@@ -60,14 +60,14 @@ class Typing:
         """Puts the line where the field is now."""
         if self.field is None:
             return
-        column, line, cells = self._form.list.place_of_cursor()
-        self._form.editor.styles.offset = (column, line)
-        self._form.editor.styles.width = cells
         self._place_suggestions()
 
     def _place_suggestions(self) -> None:
         form = self._form
-        column, line, cells = form.list.place_of_cursor()
+        texts = (form.editor.value, *form.suggestions.values)
+        column, line, cells = form.list.place_of_cursor(max(map(len, texts)) + 3)
+        form.editor.styles.offset = (column, line)
+        form.editor.styles.width = cells
         height = form.list.size.height
         wanted = min(SHOWN, max(1, len(form.suggestions.values) + bool(form.suggestions.note)))
         below = height - line - 1

@@ -27,13 +27,14 @@ ORIGIN_MARKS: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 MARK_CELLS = 5
 """Cursor, level, blank, origin, blank: what stands before a name."""
+_NOTES_CELLS = 56
 UNKNOWN_DEFAULT = "left to the server"
 
 
 def label_cells(views: Sequence[FieldView], width: int) -> int:
     """How wide the names are, so that at least half of the line is left to values."""
     longest = max((len(view.field.label) for view in views), default=12)
-    return max(10, min(longest, (width - MARK_CELLS) // 2))
+    return max(10, min(longest, 36, (width - MARK_CELLS) * 3 // 5))
 
 
 def section_line(name: str, views: Sequence[FieldView], width: int) -> Content:
@@ -49,7 +50,7 @@ def field_line(view: FieldView, width: int, label: int, *, cursor: bool, focused
     """One setting: marks, name, value, and what else is to be known of it."""
     level, level_style = LEVEL_MARKS[view.level]
     origin, origin_style = ORIGIN_MARKS[view.origin]
-    name = view.field.label if len(view.field.label) <= label else view.field.label[: label - 1] + "…"
+    name = _name(view.field.label, label)
     name_style = "$error" if not view.field.known else "$warning" if view.field.deprecated else ""
     head = row(
         ("▸" if cursor else " ", "bold $primary"), (level, level_style), (origin, origin_style),
@@ -57,9 +58,10 @@ def field_line(view: FieldView, width: int, label: int, *, cursor: bool, focused
     )  # fmt: skip
     room = max(0, width - head.cell_length)
     notes = _notes(view)
-    value = _value(view)
+    value = _value(view, room)
     if notes.cell_length and value.cell_length + notes.cell_length + 2 <= room:
-        tail = spread(value, notes, room - 1).pad_right(1)
+        # On a wide screen they stay near the value.
+        tail = spread(value, notes, max(value.cell_length + notes.cell_length + 2, min(room - 1, _NOTES_CELLS)))
     else:
         tail = value if value.cell_length >= room - 8 else row(value, "  ", notes)
     line = fit(head + tail, width)
@@ -68,10 +70,20 @@ def field_line(view: FieldView, width: int, label: int, *, cursor: bool, focused
     return line
 
 
-def _value(view: FieldView) -> Content:
+def _name(label: str, cells: int) -> str:
+    """A long name is cut where it says least: its end tells it from its neighbours."""
+    short = "spec…" + label.removeprefix("speculative_")
+    if len(label) > cells >= len(short) and label.startswith("speculative_"):
+        return short
+    return label if len(label) <= cells else f"{label[: cells // 2]}…{label[-(cells - cells // 2 - 1) :]}"
+
+
+def _value(view: FieldView, room: int) -> Content:
     if view.origin == "default" or view.value is None:
         return styled(default_text(view), "$muted italic" if view.origin != "taken-away" else "$muted italic strike")
     text = value_text(view.value) or "''"
+    if view.field.kind == "path" and len(text) > room > 8:
+        text = "…" + text[-(room - 2) :]  # a path's end tells more than its beginning
     return styled(text, "bold $primary" if view.origin == "own" else "")
 
 
@@ -80,6 +92,10 @@ def default_text(view: FieldView) -> str:
     default = view.field.default
     if view.field.kind == "switch" and default is None:
         return "off"
+    if view.ran and default in (None, "None", ""):
+        return f"{view.ran} the last time"
+    if len(view.field.path) == 1 and default is None:
+        return "not set"
     if default in (None, "None", ""):
         return UNKNOWN_DEFAULT
     return str(default)
@@ -107,11 +123,11 @@ def _short(text: str, most: int = 24) -> str:
 
 
 def detail_lines(
-    view: FieldView | None, remarks: Sequence[Remark], width: int, height: int, *, wrong: str = "", ran: str = ""
+    view: FieldView | None, remarks: Sequence[Remark], width: int, height: int, *, wrong: str = ""
 ) -> list[Content]:
     """The field in focus: what is wrong with it, what is said about it, and the server's own help.
 
-    `wrong`: what can't be taken of what is being typed. `ran`: how the last launch really ran with it.
+    `wrong`: what can't be taken of what is being typed.
     """
     if view is None:
         return []
@@ -119,11 +135,16 @@ def detail_lines(
     lines: list[Content] = []
     kind = f"{'one of ' if field.closed else ''}{_choices(field.choices)}" if field.choices else _KINDS[field.kind]
     facts = [kind]
-    facts.append(f"default {field.default}" if field.default not in (None, "None") else "default not in the help")
-    if ran:
-        facts.append(f"the last launch ran with {ran}")
-    head = row((field.flag or field.field_id, "bold"), ("  " + " · ".join(facts), "$muted"))
-    lines.append(head)
+    if field.default not in (None, "None"):
+        facts.append(f"default {field.default}")
+    elif field.flag and field.kind != "switch":
+        facts.append("the help says no default")
+    if view.ran:
+        facts.append(f"the last launch ran with {view.ran}")
+    name = field.flag or field.field_id
+    first, *rest = textwrap.wrap(f"{name}  {' · '.join(facts)}", max(20, width), subsequent_indent="  ") or [name]
+    lines.append(row((first[: len(name)], "bold"), (first[len(name) :], "$muted")))
+    lines += [styled(line, "$muted") for line in rest]
     if wrong:
         lines += _wrapped(f"✗ {wrong}", width, "bold $error")
     for one in remarks:

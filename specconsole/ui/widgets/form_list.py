@@ -11,12 +11,16 @@ from textual.content import Content
 from textual.message import Message
 
 from specconsole.core.launching.form_layout import SECTIONS, Section
-from specconsole.ui.text.form_text import field_line, label_cells, section_line
+from specconsole.ui.text.form_text import MARK_CELLS, field_line, label_cells, section_line
 from specconsole.ui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from specconsole.core.launching.form_fields import FieldPath
     from specconsole.core.views.form import FieldView
+
+
+_MARGIN_ROWS = 2
+"""Settings that stay in sight below the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +169,16 @@ class FormList(TextPane, can_focus=True):
         first = self._at - 1 if self._at and self._rows[self._at - 1].view is None else self._at
         if first < self.top:
             self.top = first
-        elif self._at >= self.top + height:
-            self.top = self._at - height + 1
+        elif self._at >= self.top + height - _MARGIN_ROWS:
+            self.top = self._at - height + 1 + _MARGIN_ROWS
         self.top = max(0, min(self.top, len(self._rows) - height))
 
-    def place_of_cursor(self) -> tuple[int, int, int]:
-        """(column, row, cells) of the value under the cursor, in this widget."""
-        label = label_cells(self._views, self.size.width)
-        column = 7 + label
+    def place_of_cursor(self, wanted: int = 0) -> tuple[int, int, int]:
+        """(column, row, cells) of the value under the cursor, in this widget; for `wanted` cells it may begin as early
+        as the name ends."""
+        label, view = label_cells(self._views, self.size.width), self.view
+        own = min(label, len(view.field.label)) if view is not None else label
+        column = max(MARK_CELLS + 2 + own, min(MARK_CELLS + 2 + label, self.size.width - wanted))
         return column, self._at - self.top, max(10, self.size.width - column)
 
     # ---------------------------------------------------------------- drawing

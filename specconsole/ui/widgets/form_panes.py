@@ -73,16 +73,16 @@ class FormDetail(TextPane):
 
     def __init__(self, *, id: str = "form-detail") -> None:
         super().__init__(id=id)
-        self._what: tuple[FieldView | None, Sequence[Remark], str, str] = (None, (), "", "")
+        self._what: tuple[FieldView | None, Sequence[Remark], str] = (None, (), "")
 
-    def show(self, view: FieldView | None, remarks: Sequence[Remark], wrong: str, ran: str) -> None:
-        self._what = (view, remarks, wrong, ran)
+    def show(self, view: FieldView | None, remarks: Sequence[Remark], wrong: str) -> None:
+        self._what = (view, remarks, wrong)
         self.entitle(styled(view.field.label if view is not None else "nothing here yet"))
         self.update()
 
     def build(self, width: int, height: int) -> Sequence[Content]:
-        view, remarks, wrong, ran = self._what
-        return detail_lines(view, remarks, width, height, wrong=wrong, ran=ran)
+        view, remarks, wrong = self._what
+        return detail_lines(view, remarks, width, height, wrong=wrong)
 
 
 class FormChecks(TextPane):
