@@ -49,5 +49,5 @@ class LlamacppApi:
     async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
         return None, None
 
-    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any], *, loading: bool) -> float:
         return wanted_s

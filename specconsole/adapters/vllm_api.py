@@ -59,5 +59,5 @@ class VllmApi:
         running = metric(page or "", "vllm:num_requests_running")
         return None if running is None else int(running), metric(page or "", "vllm:generation_tokens_total")
 
-    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
-        return quirks.grace_s(wanted_s, settings)
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any], *, loading: bool) -> float:
+        return quirks.grace_s(wanted_s, settings, loading=loading)

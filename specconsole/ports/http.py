@@ -59,8 +59,10 @@ class ServerApi(Protocol):
     async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
         """(requests that it works on, tokens generated since its start); None for what it does not say."""
 
-    def grace_s(self, wanted_s: float, settings: Mapping[str, Any]) -> float:
-        """How long TERM may take before KILL: less than `wanted_s` where waiting longer only waits for nothing."""
+    def grace_s(self, wanted_s: float, settings: Mapping[str, Any], *, loading: bool) -> float:
+        """How long TERM may take before KILL: less than `wanted_s` where waiting longer only waits for nothing.
+
+        `loading`: it is on its way up and has not answered yet."""
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
         """Requests that it works on now; None when it doesn't say."""

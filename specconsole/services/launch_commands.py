@@ -237,7 +237,7 @@ class LaunchCommands:
         limit = grace_s if grace_s is not None else (spec.grace_s if spec is not None else 20.0)
         api = self._parts.apis.get(spec.engine) if spec is not None else None
         if api is not None and spec is not None and grace_s is None:
-            limit = api.grace_s(limit, spec.settings)
+            limit = api.grace_s(limit, spec.settings, loading=watch.state in ("starting", "loading"))
         if tools.memory is not None:
             await tools.memory.look_and_keep(watch.record.folder, "before-stop")
         events = tools.launcher.stop(

@@ -46,6 +46,7 @@ def test_quirks_of_a_version_and_of_an_unknown_one() -> None:
 
 
 def test_a_stop_of_vllm_waits_no_longer_than_one_that_works_takes_unless_it_drains() -> None:
-    assert vllm.grace_s(60.0, {}) == vllm.TERM_TAKES_S
-    assert vllm.grace_s(5.0, {}) == 5.0
-    assert vllm.grace_s(60.0, {"shutdown-timeout": 30}) == 60.0
+    assert vllm.grace_s(60.0, {}, loading=False) == vllm.TERM_TAKES_S
+    assert vllm.grace_s(5.0, {}, loading=False) == 5.0
+    assert vllm.grace_s(60.0, {"shutdown-timeout": 30}, loading=False) == 60.0
+    assert vllm.grace_s(60.0, {"shutdown-timeout": 30}, loading=True) == vllm.TERM_WHILE_LOADING_S

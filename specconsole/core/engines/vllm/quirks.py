@@ -71,8 +71,14 @@ TERM_TAKES_S = 15.0
 """A stop that works takes 0.4 to 6 s (seen: 0.32.0)."""
 
 
-def grace_s(wanted_s: float, settings: Mapping[str, Any]) -> float:
+TERM_WHILE_LOADING_S = 5.0
+"""While it loads TERM ends it within a second (its imports) or never does (seen: 0.32.0)."""
+
+
+def grace_s(wanted_s: float, settings: Mapping[str, Any], *, loading: bool) -> float:
     """How long TERM may take. Unless it was told to drain (`--shutdown-timeout`), its engine and with it every request
-    is gone at once; what remains waits for clients that get nothing any more, or, while it starts, ignores TERM."""
+    is gone at once; what remains waits for clients that get nothing any more. `loading`: it has not answered yet."""
+    if loading:
+        return min(wanted_s, TERM_WHILE_LOADING_S)
     drains = {name.lstrip("-").replace("-", "_"): value for name, value in settings.items()}.get("shutdown_timeout")
     return wanted_s if drains else min(wanted_s, TERM_TAKES_S)
