@@ -42,9 +42,15 @@ class PacedServer:
         self.texts = {chat: event(" word", chat=chat) for chat in (False, True)}
         usage = {"prompt_tokens": 5, "completion_tokens": events, "total_tokens": events + 5}
         shape = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [], "usage": usage}
-        end = chunk(b"data: " + json.dumps(shape).encode() + b"\n\n") + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
-        self.lasts = {chat: event(" word", chat=chat, finish="length") + end for chat in (False, True)}
-        self.due: list[tuple[float, int, int, int, bool]] = []
+        done = chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+        said = {True: chunk(b"data: " + json.dumps(shape).encode() + b"\n\n"), False: b""}
+        self.lasts = {
+            (chat, counts): event(" word", chat=chat, finish="length") + said[counts] + done
+            for chat in (False, True)
+            for counts in (False, True)
+        }
+        self.due: list[tuple[float, int, int, int, tuple[bool, bool]]] = []
+        """(when, serial, socket, events that were sent, (chat, usage wanted))."""
         self.serial = 0
         self.socks: dict[int, socket.socket] = {}
         self.rest: dict[int, bytes] = {}
@@ -65,12 +71,12 @@ class PacedServer:
             for _ in range(TURN):
                 if not self.due or self.due[0][0] > now_s:
                     break
-                at_s, _, fd, sent, chat = heapq.heappop(self.due)
+                at_s, _, fd, sent, kind = heapq.heappop(self.due)
                 if fd not in self.socks:
                     continue
                 last = sent + 1 == self.events
-                if self.send(fd, self.lasts[chat] if last else self.texts[chat]) and not last:
-                    self.later(at_s + self.gap_s, fd, sent + 1, chat)
+                if self.send(fd, self.lasts[kind] if last else self.texts[kind[0]]) and not last:
+                    self.later(at_s + self.gap_s, fd, sent + 1, kind)
 
     def accept(self) -> None:
         while True:
@@ -108,9 +114,9 @@ class PacedServer:
             text = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
             self.send(fd, text % (len(answer), answer))
             return
-        chat = b"/chat/" in head[:200]
-        if self.send(fd, HEAD + self.texts[chat]):
-            self.later(time.monotonic() + self.gap_s, fd, 1, chat)
+        kind = (b"/chat/" in head[:200], b"include_usage" in body)
+        if self.send(fd, HEAD + self.texts[kind[0]]):
+            self.later(time.monotonic() + self.gap_s, fd, 1, kind)
 
     def send(self, fd: int, data: bytes) -> bool:
         try:
@@ -125,9 +131,9 @@ class PacedServer:
         self.socks.pop(fd).close()
         del self.rest[fd]
 
-    def later(self, at_s: float, fd: int, sent: int, chat: bool) -> None:
+    def later(self, at_s: float, fd: int, sent: int, kind: tuple[bool, bool]) -> None:
         self.serial += 1
-        heapq.heappush(self.due, (at_s, self.serial, fd, sent, chat))
+        heapq.heappush(self.due, (at_s, self.serial, fd, sent, kind))
 
 
 def main() -> None:

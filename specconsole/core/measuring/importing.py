@@ -16,6 +16,9 @@ from specconsole.core.measuring.point import PointMetrics, Spread
 from specconsole.core.measuring.result import ClientFigures, Conditions, MeasuredPoint, Result
 from specconsole.errors import BadInputError
 
+_SERVERS = {"sglang": "sglang", "sglang-native": "sglang", "sglang-oai": "sglang", "sglang-oai-chat": "sglang",
+            "vllm": "vllm", "vllm-chat": "vllm", "trt": "tensorrt-llm"}  # fmt: skip
+"""`--backend` of the two engines' clients; `openai` may be any server."""
 _NOTHING = Spread(0, None, None, None, None)
 
 
@@ -83,7 +86,7 @@ def _sglang(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, Co
     )
     workload = " ".join(str(raw[k]) for k in ("dataset_name",) if raw.get(k) is not None)
     conditions = Conditions(
-        engine="sglang",
+        engine=_SERVERS.get(str(raw.get("backend")), "unknown"),
         version=_text(info.get("version")),
         model=_text(info.get("model_path")),
         draft_model=_text(info.get("speculative_draft_model_path")),
@@ -118,7 +121,8 @@ def _vllm(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, Cond
         total=raw.get("total_token_throughput"),
     )
     conditions = Conditions(
-        engine="vllm", model=_text(raw.get("model_id")), workload=_text(raw.get("dataset_name")) or "",
+        engine="vllm" if drafts is not None else _SERVERS.get(str(raw.get("backend")), "unknown"),
+        model=_text(raw.get("model_id")), workload=_text(raw.get("dataset_name")) or "",
         speculative=drafts is not None and drafts > 0,
     )  # fmt: skip
     return "vllm bench serve", _point(raw, metrics, acceptance, at_s), conditions
@@ -155,7 +159,9 @@ def _guidellm(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, 
         running=_number(_good(metrics.get("request_concurrency")).get("mean")),
     )
     load = {"max_concurrency": streams, "request_rate": rate}
-    return "guidellm", _point(load, point, _unknown(), at_s), Conditions(engine="unknown", workload="guidellm")
+    model = _text(_mapping(args.get("backend")).get("model")) if isinstance(args, Mapping) else None
+    conditions = Conditions(engine="unknown", model=model, workload="guidellm")
+    return "guidellm", _point(load, point, _unknown(), at_s), conditions
 
 
 def _aiperf(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, Conditions]:
@@ -169,16 +175,14 @@ def _aiperf(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, Co
         values = (_scaled(found.get(k), scale) for k in ("avg", "p50", "p90", "p99"))
         return Spread(_whole(found.get("count")) or 0, *values)
 
-    config = raw.get("input_config") if isinstance(raw.get("input_config"), Mapping) else {}
-    assert isinstance(config, Mapping)
-    loadgen = config.get("loadgen") if isinstance(config.get("loadgen"), Mapping) else {}
-    assert isinstance(loadgen, Mapping)
-    endpoint = config.get("endpoint") if isinstance(config.get("endpoint"), Mapping) else {}
-    assert isinstance(endpoint, Mapping)
-    models = endpoint.get("model_names") or ()
+    config = _mapping(raw.get("input_config"))
+    load, model = _aiperf_order(config)
+    failed = _number(one("error_request_count").get("avg"))
+    if failed is None:
+        failed = sum(_number(_mapping(e).get("count")) or 0 for e in raw.get("error_summary") or ())
     point = _bare_metrics(
         succeeded=round(_number(one("request_count").get("avg")) or 0),
-        failed=round(_number(one("error_request_count").get("avg")) or 0),
+        failed=round(failed),
         ttft=spread("time_to_first_token"),
         tpot=_NOTHING,
         itl=spread("inter_token_latency"),
@@ -188,9 +192,25 @@ def _aiperf(raw: Mapping[str, Any], at_s: float) -> tuple[str, MeasuredPoint, Co
         rate=_number(one("request_throughput").get("avg")),
         running=_number(one("effective_concurrency").get("avg")),
     )
-    load = {"max_concurrency": loadgen.get("concurrency"), "request_rate": loadgen.get("request_rate")}
-    conditions = Conditions(engine="unknown", model=_text(models[0]) if models else None, workload="aiperf")
+    conditions = Conditions(engine="unknown", model=model, workload="aiperf")
     return "aiperf", _point(load, point, _unknown(), at_s), conditions
+
+
+def _aiperf_order(config: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The load and the model that were asked for; 0.13 has them under `phases` and `models`."""
+    phases = [_mapping(phase) for phase in config.get("phases") or ()]
+    order = next((phase for phase in phases if phase.get("kind") != "warmup"), _mapping(config.get("loadgen")))
+    load = {
+        "max_concurrency": order.get("concurrency"),
+        "request_rate": order.get("rate", order.get("request_rate")),
+    }
+    items = _mapping(config.get("models")).get("items") or ()
+    names = [_mapping(item).get("name") for item in items] or _mapping(config.get("endpoint")).get("model_names") or ()
+    return load, _text(names[0]) if names else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _metrics(raw: Mapping[str, Any], *, succeeded: Any, failed: Any, e2e: str, total: Any) -> PointMetrics:

@@ -1,4 +1,6 @@
-"""Other clients' files: SGLang's is a real one (0.5.17 on an H200); the rest have their documented keys."""
+"""Other clients' files. Those in ./foreign were written by the clients themselves: sglang.bench_serving 0.5.17 on an
+H200, and, against one paced server (20 events a stream, 10 ms apart, at 4 streams), sglang.bench_serving 0.5.17,
+vllm bench serve 0.32, guidellm 0.8.1 and aiperf 0.13. The dictionaries below have older versions' keys."""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from specconsole.core.measuring.importing import import_results
 from specconsole.errors import BadInputError
 from tests.core.measuring.build import point, result
 
-SGLANG = Path(__file__).parent / "foreign" / "sglang-0.5.jsonl"
+FOREIGN = Path(__file__).parent / "foreign"
+SGLANG = FOREIGN / "sglang-0.5.jsonl"
 VLLM = {
     "date": "20261129", "model_id": "m", "num_prompts": 8, "request_rate": "inf", "max_concurrency": 4, "duration": 2.0,
     "completed": 8, "failed": 1, "total_input_tokens": 80, "total_output_tokens": 800, "request_throughput": 4.0,
@@ -66,6 +69,34 @@ def test_a_real_file_of_sglang() -> None:
     assert one.metrics.e2e_s.p99 == pytest.approx(raw["p99_e2e_latency_ms"] / 1e3)
     assert one.acceptance.accept_length == raw["accept_length"]
     assert "since the server's start" in one.acceptance.source
+    assert "imported" in one.all_marks
+
+
+@pytest.mark.parametrize(
+    ("file", "client", "engine", "model", "tpot_s"),
+    [
+        ("sglang-0.5-no-speculation.jsonl", "sglang.bench_serving", "vllm", None, None),
+        ("vllm-0.32.json", "vllm bench serve", "unknown", "m", 0.010),
+        ("guidellm-0.8.json", "guidellm", "unknown", "m", 0.0095),
+        ("aiperf-0.13.json", "aiperf", "unknown", "m", None),
+    ],
+)
+def test_real_files_of_one_known_server(
+    file: str, client: str, engine: str, model: str | None, tpot_s: float | None
+) -> None:
+    """The witness is the server's schedule: 16 answers, 4 at once, 190 ms from the first event to the last."""
+    documents, at_s = read_documents(FOREIGN / file)
+    (found,) = import_results(documents, source=file, result_id="r", at_s=at_s)
+    assert found.imported_from == client
+    assert (found.conditions.engine, found.conditions.model) == (engine, model)
+    (one,) = found.points
+    assert (one.concurrency, one.rate_per_s) == (4, None)
+    assert (one.metrics.succeeded, one.metrics.failed) == (16, 0)
+    assert one.metrics.request_rate_per_s == pytest.approx(4 / 0.2, rel=0.15)
+    if one.metrics.e2e_s.p50 is not None:
+        assert one.metrics.e2e_s.p50 == pytest.approx(0.195, rel=0.1)
+    if tpot_s is not None:
+        assert one.metrics.tpot_s.p50 == pytest.approx(tpot_s, rel=0.02)
     assert "imported" in one.all_marks
 
 
