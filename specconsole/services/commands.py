@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from specconsole.services.form_desk import FormCommands
     from specconsole.services.history_commands import HistoryCommands
+    from specconsole.services.holder_commands import HolderCommands
     from specconsole.services.measuring_commands import MeasuringCommands
 
 Progress = Callable[[str], None]
@@ -135,6 +136,10 @@ class Commands(Protocol):
     @property
     def form(self) -> FormCommands | None:
         """None where no profile can be edited."""
+
+    @property
+    def holders(self) -> HolderCommands | None:
+        """None where no host can be looked at."""
 
     def can(self, what: str) -> str:
         """Why `what` (the name of a method here, or `bench`) can't be done at all now; "" when it can."""

@@ -22,11 +22,24 @@ from specconsole.services.commands import (
 from specconsole.services.evidence import collect_evidence
 from specconsole.services.form_desk import FormDesk, FormFiles, FormOrder
 from specconsole.services.history_commands import HistoryDesk
+from specconsole.services.holder_commands import HolderCommands
 from specconsole.services.launch_commands import LaunchCommands
 from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.services.supervisor import Supervisor
 
-_CHANGES = ("launch", "relaunch", "stop", "attach", "forget", "trust_key", "add_host", "remove_host", "bench")
+_CHANGES = (
+    "launch",
+    "relaunch",
+    "stop",
+    "attach",
+    "forget",
+    "trust_key",
+    "add_host",
+    "remove_host",
+    "bench",
+    "evict",
+    "collect_evidence",
+)
 
 
 class HostDesk(Protocol):
@@ -60,6 +73,8 @@ class ConsoleCommands(LaunchCommands):
         self.measuring = measuring
         self.history = history
         self.form = FormDesk(supervisor, form_files, self._start_form) if form_files is not None else None
+        looks = supervisor.parts.preflight
+        self.holders = HolderCommands(supervisor, looks.hardware) if looks is not None else None
         self._desk = desk
         self._adoption = Adoption(supervisor)
         self.read_only = supervisor.parts.read_only

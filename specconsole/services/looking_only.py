@@ -27,6 +27,8 @@ class LookingOnly:
 
     def __init__(self, why_not: str) -> None:
         self._why_not = why_not
+    form = None
+    holders = None
 
     def can(self, what: str) -> str:
         return self._why_not

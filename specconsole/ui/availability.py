@@ -78,13 +78,15 @@ def _of_hosts(name: str, desk: Desk) -> str:
     host = desk.host
     if name == "trust-key" and not any(view.state == "key-unknown" for view in desk.hosts()):
         return "no host shows an unknown key"
-    if name in ("remove-host", "reconnect", "found") and host is None:
+    if name in ("remove-host", "reconnect", "found", "holders") and host is None:
         return "no host is selected"
     if name == "gpus" and (host is None or not host.gpus):
         return host.gpu_note if host is not None and host.gpu_note else "no GPU figures of this host yet"
     if name == "remove-host" and host is not None and host.name == "local":
         return "this machine stays"
-    if name == "found" and host is not None and host.state != "up":
+    if name == "holders" and desk.commands.holders is None:
+        return "who holds it can't be looked at here"
+    if name in ("found", "holders") and host is not None and host.state != "up":
         return f"{host.name} can't be reached"
     if name in ("launch", "attach") and not desk.hosts():
         return "there is no host yet; H adds one"

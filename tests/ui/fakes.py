@@ -35,6 +35,7 @@ from specconsole.services.commands import (
 )
 from specconsole.services.form_desk import FormCommands
 from specconsole.services.history_commands import HistoryCommands
+from specconsole.services.holder_commands import HolderCommands
 from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.ui.formatters import safe
 
@@ -117,6 +118,7 @@ class FakeCommands:
     measuring: MeasuringCommands | None = None
     history: HistoryCommands | None = None
     form: FormCommands | None = None
+    holders: HolderCommands | None = None
     sources: dict[str, LineSource] = field(default_factory=dict)
     cannot: dict[str, str] = field(default_factory=dict)
     calls: list[tuple[str, Any]] = field(default_factory=list)

@@ -62,7 +62,27 @@ async def trust_key(screen: ConsoleScreen) -> None:
 async def gpus(screen: ConsoleScreen) -> None:
     from specconsole.ui.widgets.gpu_screen import GpuScreen
 
-    screen.app.push_screen(GpuScreen(lambda: screen.desk.host))
+    def holders_of(index: int) -> None:
+        show_holders(screen, screen.desk.host_name, gpu=index)
+
+    screen.app.push_screen(GpuScreen(lambda: screen.desk.host, holders=holders_of))
+
+
+async def holders(screen: ConsoleScreen) -> None:
+    show_holders(screen, screen.desk.host_name)
+
+
+def show_holders(screen: ConsoleScreen, host: str, *, port: int | None = None, gpu: int | None = None) -> None:
+    """Who holds this port, this GPU, or any of the host's."""
+    from specconsole.ui.screens.holders import HoldersScreen
+
+    commands = screen.desk.commands.holders
+    if commands is None:
+        screen.console_app.say("who holds it can't be looked at here")
+        return
+    view = screen.desk.board.hosts.get(host)
+    why = screen.desk.commands.can("evict") or ("this host is read-only" if view and view.read_only else "")
+    screen.app.push_screen(HoldersScreen(commands, host, port=port, gpu=gpu, read_only=why))
 
 
 async def reconnect(screen: ConsoleScreen) -> None:

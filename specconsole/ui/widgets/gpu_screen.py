@@ -42,7 +42,7 @@ class _Detail(TextPane):
 
 
 class GpuScreen(ModalScreen[None]):
-    """`look` gives the host's newest view; `index` is the GPU to begin with."""
+    """`look` gives the host's newest view; `index` is the GPU to begin with; `holders` shows who holds one."""
 
     DEFAULT_CSS = """
     GpuScreen { align: center middle; background: $background 60%; }
@@ -56,12 +56,16 @@ class GpuScreen(ModalScreen[None]):
         Binding("j,down,right,l", "step(1)", show=False),
         Binding("k,up,left,h", "step(-1)", show=False),
         Binding("pagedown,space", "scroll_lines(8)", show=False),
+        Binding("w", "holders", show=False),
         Binding("pageup,b", "scroll_lines(-8)", show=False),
     ]
 
-    def __init__(self, look: Callable[[], HostView | None], index: int = 0) -> None:
+    def __init__(
+        self, look: Callable[[], HostView | None], index: int = 0, *, holders: Callable[[int], None] | None = None
+    ) -> None:
         super().__init__()
         self._look = look
+        self._holders = holders
         self._detail = _Detail(look, index)
 
     def compose(self) -> ComposeResult:
@@ -69,6 +73,7 @@ class GpuScreen(ModalScreen[None]):
         with box:
             yield self._detail
             keys = row(("j k", "bold $primary"), " other GPU   ", ("pgdn", "bold $primary"), " down   ",
+                       *((("w", "bold $primary"), " who holds it   ") if self._holders is not None else ()),
                        ("esc", "bold $primary"), " leave")  # fmt: skip
             yield Static(keys, id="gpu-keys")
 
@@ -83,6 +88,10 @@ class GpuScreen(ModalScreen[None]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+    def action_holders(self) -> None:
+        if self._holders is not None:
+            self._holders(self._detail.index)
 
     def action_step(self, step: int) -> None:
         host = self._look()
