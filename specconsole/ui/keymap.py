@@ -116,10 +116,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("host-down", "j,down", "down", "Select the next host.", "hosts"),
     Action("host-up", "k,up", "up", "Select the host above.", "hosts"),
     Action("gpus", "enter", "GPUs", "Show one GPU of the selected host in full.", "hosts", footer=9),
-    Action("reconnect", "r", "reconnect", "Try to reach the selected host now.", "hosts", footer=10),
-    Action("found", "o", "found", "Offer the engines that run on the selected host and are not watched.", "hosts",
     Action("holders", "w", "holders", "Show who holds ports and GPUs of the selected host; what is not ours can be "
            "ended there, once it is typed.", "hosts", footer=12),
+    Action("reconnect", "r", "reconnect", "Try to reach the selected host now.", "hosts", footer=10),
+    Action("found", "o", "found", "Offer the engines that run on the selected host and are not watched.", "hosts",
            footer=11),
     Action("remove-host", "X", "remove", "Stop watching the selected host; its servers go on.", "hosts", changes=True),
     Action("results-open", "enter", "open", "All results in full: sort, filter, pin a baseline, look at requests.",
