@@ -233,15 +233,21 @@ async def test_relaunch_takes_the_cards_change() -> None:
         await until(lambda: commands_of(app).calls == [("relaunch", ("L3", {"mem_fraction_static": 0.85}))])
 
 
-async def test_launch_form_overrides_values() -> None:
+async def test_a_profile_is_launched_as_it_is_on_its_host_or_another() -> None:
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("l")
         await until(lambda: app.screen is not app.screen_of_all)
-        await pilot.press("down", "enter", "enter", *"tp-size=4, no attention_backend, extra=[1, 2], x=abc", "enter")
+        await pilot.press(*"eag", "enter")
         await until(lambda: commands_of(app).calls)
-        overrides = {"tp_size": 4, "attention_backend": None, "extra": [1, 2], "x": "abc"}
-        assert commands_of(app).calls == [("launch", LaunchOrder("eagle3-topk1", "gpu-b", overrides))]
+        assert commands_of(app).calls == [("launch", LaunchOrder("eagle3-topk1", "gpu-b"))]
+        await pilot.press("l")
+        await until(lambda: app.screen is not app.screen_of_all)
+        await pilot.press("right", *"vllm", "enter")
+        assert "profiles/broken.toml, line 3: not TOML" in app.export_screenshot().replace("&#160;", " ")
+        await pilot.press(*["backspace"] * 4, *"base", "enter")
+        await until(lambda: len(commands_of(app).calls) == 2)
+        assert commands_of(app).calls[-1] == ("launch", LaunchOrder("baseline", "local"))
 
 
 async def test_hosts_are_added_and_trusted_after_a_look_at_the_fingerprint() -> None:
@@ -408,8 +414,8 @@ async def test_of_a_burst_each_key_finds_what_the_one_before_opened() -> None:
         await until(lambda: commands.calls == [("stop", "L2")])
         burst(app, "H", *"gpu-x", "enter")
         await until(lambda: commands.calls[-1] == ("add_host", "gpu-x"))
-        burst(app, "l", "down", "enter", "enter", *"tp=4", "enter")
-        await until(lambda: commands.calls[-1] == ("launch", LaunchOrder("eagle3-topk1", "gpu-b", {"tp": 4})))
+        burst(app, "l", *"topk1", "enter")
+        await until(lambda: commands.calls[-1] == ("launch", LaunchOrder("eagle3-topk1", "gpu-b")))
 
 
 async def test_a_slow_host_holds_no_key_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,8 +448,9 @@ async def test_a_fault_is_said_and_ends_nothing(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(FakeCommands, "profiles", broken)
         app.screen_of_all.refresh_facts()
         app.screen_of_all.log_pane.view.refresh()
-        await pilot.press("l", "2", "j")
+        await pilot.press("l")
         await until(lambda: len(toasts(app)) == 3)
+        await pilot.press("escape", "2", "j")
         assert all("ZeroDivisionError: of ours" in toast for toast in toasts(app))
         assert "ZeroDivisionError" in app.export_screenshot()
         assert app.desk.launch_id == "L2"

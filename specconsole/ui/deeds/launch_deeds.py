@@ -46,7 +46,6 @@ async def _choose(screen: ConsoleScreen, *, profile: str, host: str) -> None:
     from specconsole.ui.forms.launch_form import LaunchForm
 
     commands = screen.desk.commands
-    profiles = await commands.profiles()
     hosts = [view.name for view in screen.desk.hosts()]
 
     ready: list[ProfileForm] = []
@@ -66,7 +65,7 @@ async def _choose(screen: ConsoleScreen, *, profile: str, host: str) -> None:
         screen.console_app.errands.start(f"launch {order.profile}", lambda _: commands.launch(order), _select(screen))
 
     usual = screen.desk.host_name
-    form = LaunchForm(profiles, hosts, profile=profile, host=host, usual_host=usual,
+    form = LaunchForm(commands.profiles, hosts, profile=profile, host=host, usual_host=usual,
                       prepare=prepare if commands.form is not None else None)  # fmt: skip
     screen.app.push_screen(form, chosen)
 

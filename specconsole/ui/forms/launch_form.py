@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,6 +18,9 @@ from specconsole.errors import SpecconsoleError
 from specconsole.services.commands import ProfileSummary
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.forms.modal import Modal
+
+if TYPE_CHECKING:
+    from specconsole.ui.app import ConsoleApp
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class LaunchForm(Modal[LaunchChoice]):
 
     def __init__(
         self,
-        profiles: Sequence[ProfileSummary],
+        load: Callable[[], Awaitable[Sequence[ProfileSummary]]],
         hosts: Sequence[str],
         *,
         profile: str = "",
@@ -62,11 +66,14 @@ class LaunchForm(Modal[LaunchChoice]):
         prepare: Callable[[LaunchChoice], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__("launch a server")
-        self._profiles = list(profiles)
-        self._shown = list(profiles)
+        self._load = load
+        self._loaded = asyncio.Event()
+        self._profiles: list[ProfileSummary] = []
+        self._shown: list[ProfileSummary] = []
         self._hosts = list(hosts)
         self._profile = profile
         self._host = host or usual_host
+        self._usual = self._host
         self._chosen = bool(host)
         """Whether the host was chosen, so that a profile's own gives way to it."""
         self._prepare = prepare
@@ -85,10 +92,24 @@ class LaunchForm(Modal[LaunchChoice]):
 
     def on_mount(self) -> None:
         self.query_one("#profiles", OptionList).can_focus = False
-        self._fill(self._profile)
         self.query_one("#wanted", Input).focus()
-        if not self._profiles:
-            self.wrong("there is no profile yet; put one into the profiles folder")
+        self._show_host()
+        self.run_worker(self._read(), exclusive=True, group="load", exit_on_error=False)
+
+    async def _read(self) -> None:
+        """The form stands at once and takes keys; the files are read beside it."""
+        try:
+            self._profiles = list(await self._load())
+        except SpecconsoleError as error:
+            self.wrong(str(error))
+        except Exception as error:  # noqa: BLE001  # a fault of ours is said, and the window goes on
+            cast("ConsoleApp", self.app).fault("the list of profiles", error)
+        else:
+            if not self._profiles:
+                self.wrong("there is no profile yet; put one into the profiles folder")
+        finally:
+            self._loaded.set()
+        self._filter(self.query_one("#wanted", Input).value, self._profile)
 
     def _fill(self, keep: str) -> None:
         profiles = self.query_one("#profiles", OptionList)
@@ -101,13 +122,16 @@ class LaunchForm(Modal[LaunchChoice]):
     @on(Input.Changed, "#wanted")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        words = event.value.lower().split()
+        keep = self._picked
+        self._filter(event.value, keep.name if keep is not None else self._profile)
+
+    def _filter(self, text: str, keep: str) -> None:
+        words = text.lower().split()
         self._shown = [one for one in self._profiles
                        if all(word in f"{one.name} {one.engine} {one.summary}".lower() for word in words)]  # fmt: skip
         # What begins with it goes before what only mentions it.
         self._shown.sort(key=lambda one: bool(words) and not one.name.lower().startswith(words[0]))
-        keep = self._picked
-        self._fill("" if words else keep.name if keep is not None else self._profile)
+        self._fill("" if words else keep)
         if self._profiles:
             self.wrong("" if self._shown else "no profile has that in its name or description")
 
@@ -119,8 +143,8 @@ class LaunchForm(Modal[LaunchChoice]):
     @on(OptionList.OptionHighlighted, "#profiles")
     def _picked_changed(self) -> None:
         picked = self._picked
-        if picked is not None and not self._chosen and picked.host in self._hosts:
-            self._host = picked.host or self._host
+        if picked is not None and not self._chosen:
+            self._host = picked.host if picked.host in self._hosts else self._usual
         shown = [f"{name}={value}" for name, value in picked.settings.items()] if picked is not None else []
         self.query_one("#summary", Static).update(styled("  ".join(shown[:24]), "$muted"))
         self._show_host()
@@ -153,15 +177,17 @@ class LaunchForm(Modal[LaunchChoice]):
         self.run_worker(self.action_edit(), exclusive=True, group="open", exit_on_error=False)
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    async def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.action_start()
+        await self.action_start()
 
-    def action_start(self) -> None:
+    async def action_start(self) -> None:
+        await self._loaded.wait()
         if (choice := self._choice(edit=False)) is not None:
             self.dismiss(choice)
 
     async def action_edit(self) -> None:
+        await self._loaded.wait()
         choice = self._choice(edit=True)
         if choice is None:
             return

@@ -45,10 +45,8 @@ class Typing:
         form = self._form
         self.field, self._began_with = field, text
         self.wrong, self.trial = "", None
-        form.editor.value = text
-        form.editor.display = True
+        form.editor.begin(text)
         self.move()
-        form.editor.focus()
         form.suggestions.at = -1
         form.suggestions.offer(matching(field, "", all_of_them=True))
         if field.kind == "path":

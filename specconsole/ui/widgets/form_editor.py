@@ -46,6 +46,32 @@ class FieldEditor(Input):
     def __init__(self) -> None:
         super().__init__(id="form-editor", compact=True, select_on_focus=True)
         self.display = False
+        self._untouched = True
+        """Nothing was typed since it opened: the first letter replaces what stands there."""
+
+    def begin(self, text: str) -> None:
+        """Opens with a text that the first letter replaces."""
+        self._untouched = True
+        self.value = text
+        self.display = True
+        self.focus()
+
+    async def _on_key(self, event: events.Key) -> None:
+        if not event.is_printable:
+            self._untouched = False
+        await super()._on_key(event)
+
+    def insert_text_at_cursor(self, text: str) -> None:
+        """Also of a key that came before the line had the focus, and with it its selection."""
+        if self._untouched:
+            self._untouched = False
+            self.replace(text, 0, len(self.value))
+        else:
+            super().insert_text_at_cursor(text)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        self._untouched = False
+        super().replace(text, start, end)
 
     def action_give_up(self) -> None:
         self.post_message(self.GivenUp())
