@@ -8,22 +8,24 @@ Standard output carries data, standard error narration.
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import pkgutil
-import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from specconsole import __version__
 from specconsole.cli import streams, verbs
 from specconsole.errors import EXIT_CANCELLED, EXIT_FAILED, SpecconsoleError
 
+if TYPE_CHECKING:
+    import argparse
+
 
 def verb_names() -> list[str]:
     """Every verb, by listing the folder."""
+    import pkgutil
+
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(verbs.__path__))
 
 
@@ -32,14 +34,14 @@ def load_verb(name: str) -> ModuleType:
     return importlib.import_module(f"{verbs.__name__}.{name.replace('-', '_')}")
 
 
-_HELP = re.compile(r'^HELP = "([^"\\]*)"$', re.MULTILINE)
-
-
 def help_line(name: str) -> str:
     """A verb's `HELP`, read from its source without importing it; imported where it is no plain string."""
+    import re
+    from pathlib import Path
+
     source = Path(verbs.__path__[0], f"{name.replace('-', '_')}.py")
     try:
-        found = _HELP.search(source.read_text("utf-8"))
+        found = re.search(r'^HELP = "([^"\\]*)"$', source.read_text("utf-8"), re.MULTILINE)
     except OSError:
         found = None
     return found[1] if found is not None else str(load_verb(name).HELP)
@@ -47,6 +49,8 @@ def help_line(name: str) -> str:
 
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     """A parser that knows all verbs by name, and only the one that `argv` names by its arguments."""
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog="specconsole",
         description="Control console for tuning speculative decoding on GPU hosts. Without a verb: the window.",
@@ -55,8 +59,14 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--read-only", action="store_true", help="turn off every verb and key that changes something")
     wanted = next((word for word in argv if not word.startswith("-")), None)
     names = verb_names()
+    from specconsole.cli.read_only import hidden as hides
+    from specconsole.cli.read_only import trim
+
     sub = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    read_only = "--read-only" in argv[: argv.index(wanted) if wanted is not None else None]
     for name in names:
+        if read_only and name != wanted and hides(name):
+            continue
         if name != wanted:
             # Only named: what every verb imports would make `--help` three times as long.
             sub.add_parser(name, help=help_line(name), add_help=False)
@@ -64,6 +74,8 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
         module = load_verb(name)
         child = sub.add_parser(name, help=module.HELP, description=module.HELP)
         module.add_arguments(child)
+        if read_only:
+            trim(name, child)
         child.set_defaults(run=module.run)
     return parser
 
@@ -72,16 +84,20 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (see `specconsole.errors`)."""
     streams.open_missing()
     argv = sys.argv[1:] if argv is None else argv
-    verb = ""
+    verb = "" if argv else "window"
     try:
-        parser = build_parser(argv)
-        args = parser.parse_args(argv)
-        run = getattr(args, "run", None)
-        if run is None:
-            args.verb = "window"
-            run = load_verb("window").run
-        verb = args.verb
-        status = int(run(args))
+        if not argv:
+            # The window by its name alone: a parser of all verbs would be a tenth of the time to its first paint.
+            status = int(load_verb("window").run())
+        else:
+            args = build_parser(argv).parse_args(argv)
+            if args.read_only and args.verb:
+                from specconsole.cli.read_only import refuse
+
+                refuse(args)
+            run = getattr(args, "run", None) or load_verb("window").run
+            verb = args.verb or "window"
+            status = int(run(args))
         sys.stdout.flush()
         return status
     except SystemExit:

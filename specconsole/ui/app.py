@@ -16,7 +16,6 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.theme import Theme
 
-from specconsole.core.views.question import Question
 from specconsole.ui.errands import Errands
 from specconsole.ui.formatters import safe
 from specconsole.ui.keymap import ACTIONS, Action
@@ -29,6 +28,7 @@ from specconsole.ui.typed_ahead import Lap, TypedAhead
 from specconsole.ui.window_state import WindowState
 
 if TYPE_CHECKING:
+    from specconsole.core.views.question import Question
     from specconsole.services.board import Board
     from specconsole.services.commands import Commands, LaunchOrder
     from specconsole.ui.desk import Desk
@@ -42,6 +42,7 @@ Severity = Literal["information", "warning", "error"]
 class ConsoleApp(App[None]):
     """`desk` holds the board and the commands; `themes`, `actions` and `state` are read beforehand.
 
+    `more_themes` is called in a thread after the first paint: all themes there are, and what is wrong with others.
     `save` is called in a thread with the state when it changed; whoever runs the app saves `state` at the end.
     """
 
@@ -64,7 +65,7 @@ class ConsoleApp(App[None]):
         actions: Sequence[Action] = ACTIONS,
         state: WindowState | None = None,
         save: Callable[[WindowState], None] | None = None,
-        problems: Sequence[str] = (),
+        more_themes: Callable[[], tuple[Sequence[Theme], Sequence[str]]] | None = None,
         welcome: str = "",
     ) -> None:
         # Before the stylesheet is read, which uses the themes' own variables.
@@ -73,7 +74,7 @@ class ConsoleApp(App[None]):
         self._actions = actions
         self.state = state or WindowState()
         self._save = save
-        self._problems = problems
+        self._more_themes = more_themes
         self._welcome = welcome
         self._first_order: LaunchOrder | None = None
         self.late_errands: list[str] = []
@@ -83,9 +84,7 @@ class ConsoleApp(App[None]):
         super().__init__()
         for theme in themes:
             self.register_theme(theme)
-        wanted = self.state.theme if self.state.theme in self.available_themes else DEFAULT_THEME
-        if wanted in self.available_themes:
-            self.theme = wanted
+        self._begin_with_theme(self.state.theme if self.state.theme in self.available_themes else DEFAULT_THEME)
         self.errands = Errands(self._say)
         self.screen_of_all = ConsoleScreen(desk, actions)
         restore(self.screen_of_all, self.state)
@@ -103,6 +102,27 @@ class ConsoleApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return dict(VARIABLE_DEFAULTS)
+
+    def _begin_with_theme(self, name: str) -> None:
+        """Without the reactive's watcher: that would have the whole stylesheet read twice before the first paint."""
+        if name not in self.available_themes:
+            return
+        self.set_reactive(App.theme, name)
+        self.update_classes(
+            {f"-theme-{name}": True, "-dark-mode": self.current_theme.dark, "-light-mode": not self.current_theme.dark},
+            update=False,
+        )
+        self.stylesheet.set_variables(self.get_css_variables())
+
+    async def _read_more_themes(self) -> None:
+        if self._more_themes is None:
+            return
+        themes, problems = await asyncio.to_thread(self._more_themes)
+        for theme in themes:
+            self._own_themes[theme.name] = theme
+            self.register_theme(theme)
+        for problem in problems:
+            self._say(problem, "configuration", "warning")
 
     def theme_names(self) -> list[str]:
         """Ours first, then Textual's own."""
@@ -122,8 +142,6 @@ class ConsoleApp(App[None]):
         if self._welcome:
             self.say(self._welcome, title="specconsole", timeout=15)
         self.call_after_refresh(self._first_paint)
-        for problem in self._problems:
-            self._say(problem, "configuration", "warning")
 
     def _first_paint(self) -> None:
         if not self.screen_of_all.log_pane.search_line.is_attached:
@@ -132,6 +150,7 @@ class ConsoleApp(App[None]):
             return
         self.painted.set()
         self.screen_of_all.log_pane.search_line.make_field()
+        self._reading_themes = asyncio.get_running_loop().create_task(self._read_more_themes(), name="themes")
 
     def on_unmount(self) -> None:
         self.remember()
@@ -191,8 +210,8 @@ class ConsoleApp(App[None]):
         """Shows the oldest question that is not shown yet; closes what was settled elsewhere."""
         open_ids = set(self.desk.board.questions)
         self._asked &= open_ids
-        shown = getattr(self.screen, "question", None)
-        if isinstance(shown, Question) and shown.question_id not in open_ids:
+        shown: Question | None = getattr(self.screen, "question", None)
+        if shown is not None and shown.question_id not in open_ids:
             self.screen.dismiss(None)
         for question in self.desk.board.questions.values():
             if question.question_id not in self._asked:

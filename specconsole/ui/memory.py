@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specconsole.core.views.log_line import LEVELS
 from specconsole.ui.widgets.panes import SmallTop
 from specconsole.ui.window_state import TabState, WindowState
 
 if TYPE_CHECKING:
+    from specconsole.core.views.log_line import Level
     from specconsole.ui.screens.console import ConsoleScreen
 
 
@@ -37,7 +37,7 @@ def restore(screen: ConsoleScreen, state: WindowState) -> None:
     desk.wanted_launch_id = state.selected_launch
     desk.host_name = state.selected_host or desk.host_name
     pane.view.wrap = state.wrap
-    pane.first_level = state.least_level if state.least_level in LEVELS else "debug"
+    pane.first_level = _level(state.least_level)
     pane.first_fold = state.fold
     for tab in state.tabs:
         # A dash marks a place in a log that has no tab of its own.
@@ -48,3 +48,14 @@ def restore(screen: ConsoleScreen, state: WindowState) -> None:
             pane.waiting_places[launch_id] = tab.top_line
     if state.pane in SmallTop.TABS:
         screen.pane = state.pane
+
+
+def _level(name: str) -> Level:
+    """The remembered level, if it is one."""
+    if name != "debug":
+        from specconsole.core.views.log_line import LEVELS
+
+        for level in LEVELS:
+            if level == name:
+                return level
+    return "debug"

@@ -15,7 +15,7 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from specconsole.core.reading.model import PHASES
+from specconsole.core.reading.phase_names import PHASES
 from specconsole.errors import BadInputError
 from specconsole.ui.widgets.gpu_lines import GpuLevels
 
@@ -132,3 +132,17 @@ def read_themes(folders: Iterable[Path]) -> tuple[list[Theme], list[BadInputErro
             else:
                 themes[theme.name] = theme
     return list(themes.values()), problems
+
+
+def read_named(folders: Iterable[Path], name: str) -> Theme | None:
+    """The theme `name` by its file's name, for a window that shows it before it reads the others; a later folder's
+    wins. None when no file of that name holds that theme whole: `read_themes` says why.
+    """
+    for folder in reversed(list(folders)):
+        try:
+            theme = read_theme(folder / f"{name}.toml")
+        except BadInputError:
+            continue
+        if theme.name == name:
+            return theme
+    return None

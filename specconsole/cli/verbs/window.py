@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
     import asyncio
     from pathlib import Path
+
+    from textual.theme import Theme
 
     from specconsole.services.board import Board
     from specconsole.services.commands import Commands, LaunchOrder
@@ -34,12 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", action="append", default=[], metavar="HOST", help="watch this host too (repeatable)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace | None = None) -> int:
     import gc
+    import os
 
+    # A key that comes right after a frame waits for the next one: half as long as Textual has it. Frames are drawn only
+    # when something changed.
+    os.environ.setdefault("TEXTUAL_FPS", "120")
     # Until the first paint everything that is made stays; looking for garbage in it costs a tenth of the time.
     gc.disable()
-    return run_window(hosts=tuple(getattr(args, "host", ())), read_only=bool(args.read_only))
+    return run_window(hosts=tuple(getattr(args, "host", ())), read_only=bool(args is not None and args.read_only))
 
 
 def _check_terminal() -> None:
@@ -61,16 +67,25 @@ class Settings:
 
         from specconsole.assets import shipped_folder
         from specconsole.ui.keymap import read_keymap
-        from specconsole.ui.theme_files import read_themes
+        from specconsole.ui.theme_files import DEFAULT_THEME, read_named
         from specconsole.ui.window_state import WindowState, read_state
 
         config = Path(platformdirs.user_config_dir("specconsole"))
         self.remember = remember
         self.state_path = Path(platformdirs.user_state_dir("specconsole")) / "window.json"
-        self.themes, problems = read_themes([shipped_folder("themes"), config / "themes"])
-        self.problems = [str(problem) for problem in problems]
         self.actions = read_keymap(config / "keys.toml")
         self.state = read_state(self.state_path) if remember else WindowState()
+        self.theme_folders = [shipped_folder("themes"), config / "themes"]
+        # The one that is shown first; the others are read behind the first paint.
+        first = read_named(self.theme_folders, self.state.theme or DEFAULT_THEME)
+        self.themes = [first] if first is not None else self.all_themes()[0]
+
+    def all_themes(self) -> tuple[list[Theme], list[str]]:
+        """Every theme of ours and of the person, and what is wrong with the others."""
+        from specconsole.ui.theme_files import read_themes
+
+        themes, problems = read_themes(self.theme_folders)
+        return themes, [str(problem) for problem in problems]
 
     def app(self, board: Board, commands: Commands, *, badge: str = "", welcome: str = "") -> ConsoleApp:
         """The app over a board and commands."""
@@ -85,7 +100,7 @@ class Settings:
             actions=self.actions,
             state=self.state,
             save=self.save if self.remember else None,
-            problems=self.problems,
+            more_themes=self.all_themes,
             welcome=welcome,
         )
 

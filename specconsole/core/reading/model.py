@@ -9,15 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Phase = Literal[
-    "starting", "distributed", "download", "weights", "kv-cache", "compile", "graph-capture", "warm-up",
-    "ready", "serving", "stopping", "stopped", "failed",
-]  # fmt: skip
-PHASES: tuple[Phase, ...] = (
-    "starting", "distributed", "download", "weights", "kv-cache", "compile", "graph-capture", "warm-up",
-    "ready", "serving", "stopping", "stopped", "failed",
-)  # fmt: skip
-START_PHASES: tuple[Phase, ...] = PHASES[:8]
+from specconsole.core.reading.phase_names import PHASES as PHASES
+from specconsole.core.reading.phase_names import START_PHASES as START_PHASES
+from specconsole.core.reading.phase_names import Phase as Phase
 
 FailureClass = Literal[
     "gpu-oom", "kv-cache-too-small", "gpu-busy", "host-memory", "killed", "port-in-use", "bad-argument",

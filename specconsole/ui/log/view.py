@@ -16,16 +16,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.color import Color
-from textual.message import Message
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from specconsole.core.reading.model import PHASES, TimelineEntry
-from specconsole.ui.log.line_style import LineLook, line_strip, look_mark, rule_strip
+from specconsole.core.reading.phase_names import PHASES
 
 if TYPE_CHECKING:
+    from specconsole.core.reading.model import TimelineEntry
     from specconsole.ui.log.session import LogSession
-    from specconsole.ui.log.viewport import Viewport
 
 _LOOKS = {
     "stamp": ("muted", ""), "rank": ("accent", ""), "error": ("error", ""), "warning": ("warning", ""),
@@ -42,9 +41,6 @@ class LogView(Widget, can_focus=True):
 
     ALLOW_SELECT = False
 
-    class Moved(Message):
-        """The person scrolled or selected, or following began or ended."""
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.session: LogSession | None = None
@@ -54,6 +50,9 @@ class LogView(Widget, can_focus=True):
         self._phases: list[str] = []
         self._styles: dict[str, Style] = {}
         self._dragging = ""
+        self.drawn: dict[object, Strip] = {}
+        """Lines as they were drawn in the present colours, by all that their look hangs on."""
+        self._looks: list[object] = []
 
     def show(self, session: LogSession | None) -> None:
         """Turns to another log, where the person left it."""
@@ -69,19 +68,41 @@ class LogView(Widget, can_focus=True):
             self.redraw()
 
     def redraw(self) -> None:
-        """Lays the screen out anew with the next paint."""
+        """Lays the screen out anew, and paints the rows that differ."""
+        before, self._looks = self._looks, []
         if self.session is not None:
             port = self.session.port
             port.width, port.height = max(1, self.size.width - 2), self.page_rows
             port.wrap = self.wrap
             port.changed()
-        self.refresh()
+            if len(self.session.rows):
+                # Loaded with the first log: the first paint need not pay for it.
+                from specconsole.ui.log.drawing import looks
+
+                self._looks = looks(self, self.session, self.size.width)
+        if not self._looks or len(before) != len(self._looks):
+            self.refresh()
+            return
+        changed = [y for y, (old, new) in enumerate(zip(before, self._looks, strict=True)) if old != new]
+        if len(changed) == len(before):
+            self.refresh()
+        elif changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def say_empty(self, text: str) -> None:
+        """What stands there while there is no line to show."""
+        if text != self.empty_text:
+            self.empty_text = text
+            self.redraw()
 
     def _moved(self) -> None:
+        """The person scrolled or selected, or following began or ended.
+
+        Told at once, not by a message: the pane's title changes with it, and what comes later is a frame of its own.
+        """
         if self.session is not None:
             self.session.moved()
-        self.redraw()
-        self.post_message(self.Moved())
+            self.session.changed()
 
     # Where
 
@@ -144,6 +165,7 @@ class LogView(Widget, can_focus=True):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._styles = {}
+        self.drawn.clear()
 
     def _styled(self) -> dict[str, Style]:
         if not self._styles:
@@ -171,33 +193,11 @@ class LogView(Widget, can_focus=True):
     def _line(self, y: int) -> Strip:
         width = self.size.width
         styles = self._styled()
-        session = self.session
-        shown = session.port.shown() if session is not None else []
-        if session is None or not shown:
+        if self.session is None or not self.session.port.shown():
             return self._empty_line(y, width, styles)
-        port = session.port
-        if y >= len(shown):
-            return Strip([Segment(" " * (width - 1), styles["base"]), self._track(y, port, styles)], width)
-        row, place, piece = shown[y]
-        line = session.rows.line(row)
-        text = port.pages.text(line)
-        ruled = bool(port.rule_above(row))
-        if ruled and place == 0:
-            return Strip([*rule_strip(piece, width - 1, styles), self._track(y, port, styles)], width)
-        place -= ruled
-        # Pieces of an ASCII line are all of one width but the last; elsewhere the offset is found again.
-        offset = place * port.width if text.isascii() else port.pieces(row)[place + ruled][0]
-        look = LineLook(
-            text=piece,
-            offset=offset,
-            mark=look_mark(text),
-            phase=self.phase_of(line),
-            marked=line == session.marked_line,
-            selected=session.range.of_row(row),
-            copies=session.rows.copies(line) if place == 0 else 1,
-        )
-        strip = line_strip(look, width - 1, styles, session.hit, skip_cells=session.left)
-        return Strip([*strip, self._track(y, port, styles)], width)
+        from specconsole.ui.log.drawing import log_line
+
+        return log_line(self, self.session, y, width, styles)
 
     def _empty_line(self, y: int, width: int, styles: dict[str, Style]) -> Strip:
         lines = self.empty_text.split("\n")
@@ -205,14 +205,6 @@ class LogView(Widget, can_focus=True):
         text = lines[y - top][: width - 2] if 0 <= y - top < len(lines) else ""
         line = f"{' ' * max(0, (width - cell_len(text)) // 2)}{text}"
         return Strip([Segment(line + " " * (width - cell_len(line)), styles["base"] + styles["empty"])], width)
-
-    def _track(self, y: int, port: Viewport, styles: dict[str, Style]) -> Segment:
-        start, size = port.thumb()
-        if size >= port.height:
-            return Segment(" ", styles["base"])
-        if start <= y < start + size:
-            return Segment("┃", styles["base"] + styles["thumb"])
-        return Segment("│", styles["base"] + styles["track"])
 
     # Mouse
 

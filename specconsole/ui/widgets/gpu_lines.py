@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from specconsole.core.views.host import GpuView, HostView
 from specconsole.ui.formatters import bar, duration, fit, row, spread, styled
 from specconsole.ui.widgets.gpu_graphs import spark
+
+if TYPE_CHECKING:
+    from specconsole.core.views.host import GpuView, HostView
 
 HELP = (
     "GPUs. The bar is utilisation, the dots are the last ten minutes, both on a fixed scale of 0 to 100 %. Letters: "

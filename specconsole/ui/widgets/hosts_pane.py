@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.content import Content
 
-from specconsole.core.views.host import HostView
-from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import fit, row, styled
 from specconsole.ui.messages import HostPicked
 from specconsole.ui.text import host_text
 from specconsole.ui.widgets.gpu_lines import HELP as GPU_HELP
 from specconsole.ui.widgets.gpu_lines import GpuLevels, LineCache
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.core.views.host import HostView
+    from specconsole.ui.desk import Desk
 
 MOST_GPU_ROWS = 16
 """GPU rows of one host that the pane makes room for."""

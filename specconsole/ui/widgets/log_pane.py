@@ -11,17 +11,18 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from specconsole.ui.formatters import count, fit, row, styled
-from specconsole.ui.log.session import LogSession
 from specconsole.ui.log.view import LogView
 from specconsole.ui.messages import LaunchPicked
 from specconsole.ui.text.launch_text import MARKS
 from specconsole.ui.widgets.search_line import SearchLine
 from specconsole.ui.widgets.text_pane import TextPane
+from specconsole.ui.widgets.titled import Titled
 
 if TYPE_CHECKING:
     from specconsole.core.views.launch import LaunchView
     from specconsole.core.views.log_line import Level
     from specconsole.ui.desk import Desk
+    from specconsole.ui.log.session import LogSession
 
 KEPT_SESSIONS = 12
 """Logs whose place is remembered without a tab of their own."""
@@ -61,7 +62,7 @@ class LogTabs(TextPane):
                 self.post_message(LaunchPicked(launch_id, keep=True))
 
 
-class LogPane(Vertical):
+class LogPane(Titled, Vertical):
     """Shows the selected launch's log; keeps the place in every log that is open."""
 
     HELP: ClassVar[str] = (
@@ -100,6 +101,9 @@ class LogPane(Vertical):
             source = self.desk.commands.line_source(launch_id)
             if source is None:
                 return None
+            # Loaded with the first log: the first paint need not pay for it.
+            from specconsole.ui.log.session import LogSession
+
             session = LogSession(source, self._session_changed)
             self._sessions[launch_id] = session
             if self.first_level != "debug" or self.first_fold:
@@ -133,9 +137,7 @@ class LogPane(Vertical):
             session.grown()
         reading = launch.reading if launch is not None else None
         self.view.set_timeline(reading.timeline if reading is not None else ())
-        self.view.empty_text = self._empty_text(launch, session)
-        if session is None or not len(session.rows):
-            self.view.refresh()
+        self.view.say_empty(self._empty_text(launch, session))
         shown = self.tabs.shown()
         self.tabs.display = len(shown) > 1
         self.tabs.update()
@@ -179,12 +181,7 @@ class LogPane(Vertical):
         self.note = words
         room = self.size.width - 6 - len("log ") - len(words)
         title = row(("log ", ""), ("─" * max(1, room) + " ", "$rule"), (words, "$muted")) if words else styled("log")
-        if str(title) != str(getattr(self, "_title_text", "")):
-            self._title_text = title
-            self.border_title = title
-
-    def on_log_view_moved(self) -> None:
-        self.update_title()
+        self.entitle(title)
 
     def close(self) -> None:
         """Ends what runs in the background."""

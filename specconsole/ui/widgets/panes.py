@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.content import Content
 
-from specconsole.core.views.launch import LaunchView
-from specconsole.ui.desk import Desk
 from specconsole.ui.formatters import clock_text, fit, row, spread, styled
 from specconsole.ui.messages import ActionAsked, LaunchPicked
 from specconsole.ui.text import host_text, launch_text
 from specconsole.ui.widgets.gpu_lines import gpu_summary
 from specconsole.ui.widgets.text_pane import TextPane
+
+if TYPE_CHECKING:
+    from specconsole.core.views.launch import LaunchView
+    from specconsole.ui.desk import Desk
 
 
 class HeaderLine(TextPane):

@@ -12,12 +12,12 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.visual import Visual
-from textual.widget import Widget
 
 from specconsole.ui.formatters import fit, styled
+from specconsole.ui.widgets.titled import Titled
 
 
-class TextPane(Widget):
+class TextPane(Titled):
     """Subclasses say their lines in `build`; `update` is called when the facts may have changed."""
 
     ALLOW_SELECT = False
@@ -26,17 +26,10 @@ class TextPane(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: list[Content] = []
-        self._title: Content | None = None
 
     def build(self, width: int, height: int) -> Sequence[Content]:
         """The lines for that many cells; more than `height` are cut."""
         raise NotImplementedError
-
-    def entitle(self, title: Content) -> None:
-        """Sets the border's title if it is another one: setting it repaints the whole pane (Textual 8.2.8)."""
-        if self._title is None or not title.is_same(self._title):
-            self._title = title
-            self.border_title = title
 
     def update(self) -> None:
         """Builds anew and repaints what differs."""
