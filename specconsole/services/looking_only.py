@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from specconsole.errors import RefusedError
-from specconsole.services.commands import (
-    AttachOrder,
-    FoundServer,
-    LaunchOrder,
-    LineSource,
-    ProfileSummary,
-    Progress,
-    StopPlan,
-)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from specconsole.services.commands import (
+        AttachOrder,
+        FoundServer,
+        LaunchOrder,
+        LineSource,
+        ProfileSummary,
+        Progress,
+        StopPlan,
+    )
 
 
 class LookingOnly:
@@ -24,11 +27,11 @@ class LookingOnly:
     read_only = True
     measuring = None
     history = None
+    form = None
+    holders = None
 
     def __init__(self, why_not: str) -> None:
         self._why_not = why_not
-    form = None
-    holders = None
 
     def can(self, what: str) -> str:
         return self._why_not
