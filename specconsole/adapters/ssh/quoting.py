@@ -27,8 +27,12 @@ def printf(data: bytes, chunk_bytes: int = 4096) -> bytes:
     """A group of sh built-in `printf` calls that prints `data`.
 
     Built in, so that nothing shows in `ps`; octal, because a here-document can't carry a NUL and may be put
-    into a temporary file (bash before 5.1).
+    into a temporary file (bash before 5.1). A part that begins with a dash would be an option, and lost with an error.
     """
     parts = [data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes)]
-    lines = [b"printf '" + b"".join(map(_ESCAPES.__getitem__, part)) + b"'" for part in parts]
+    lines = [b"printf '" + _first(part[0]) + b"".join(map(_ESCAPES.__getitem__, part[1:])) + b"'" for part in parts]
     return b"{ " + b"; ".join(lines or [b":"]) + b"; }"
+
+
+def _first(byte: int) -> bytes:
+    return b"\\055" if byte == ord("-") else _ESCAPES[byte]

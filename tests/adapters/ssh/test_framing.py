@@ -54,6 +54,13 @@ def test_printf_prints_every_byte_in_dash_and_bash() -> None:
         assert subprocess.run([shell], input=printf(data) + b"\n", capture_output=True).stdout == data
 
 
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_part_that_begins_with_a_dash_is_no_option(shell: str) -> None:
+    """At whatever offset a dash falls on a part's beginning: 4,096 bytes were lost there once, without a word."""
+    for data in (b"-", b"--", b"-n", b"x" * 4095 + b"-" * 9000, b"- " * 8192):
+        assert subprocess.run([shell], input=printf(data) + b"\n", capture_output=True).stdout == data
+
+
 def test_a_nul_is_refused() -> None:
     with pytest.raises(BadInputError):
         word("a\0b")
