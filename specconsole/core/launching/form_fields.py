@@ -152,7 +152,12 @@ class _Fields:
             )
 
     def _find(self, name: str) -> Flag | None:
-        return self.index.find(name) if self.index is not None and name else None
+        if self.index is None or not name:
+            return None
+        # `tp` is no flag of SGLang's help: argparse takes it for `--tp-size`, and so does everybody.
+        flags = ENGINE_FLAGS.get(self.profile.engine)
+        own = flags.aliases.get(_plain(name), "") if flags is not None else ""
+        return self.index.find(name) or (self.index.find(own) if own else None)
 
     def _take(self, flag: Flag) -> None:
         self._taken |= {_plain(alias) for alias in flag.aliases}
