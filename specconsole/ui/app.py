@@ -157,14 +157,20 @@ class ConsoleApp(App[None]):
         self._write_terminal(POP_TITLE)
         self.screen_of_all.log_pane.close()
 
-    def connect(self, board: Board, commands: Commands) -> None:
-        """The services stand: from now on their board and commands."""
+    def connect(self, board: Board, commands: Commands, hosts: Iterable[str] = ()) -> None:
+        """The services stand: from now on their board and commands. On `hosts` nobody has looked for launches yet."""
         self.desk.board, self.desk.commands = board, commands
+        self.desk.starting, self.desk.unseen = False, set(hosts)
         self._notices.turn_to(board)
         self._board_version = -1
         if self._first_order is not None:
             self._place(self._first_order)
             self._first_order = None
+
+    def looked_on(self, host: str) -> None:
+        """The launches of a host are on the board."""
+        self.desk.unseen.discard(host)
+        self._board_version = -1
 
     def order_first(self, order: LaunchOrder) -> None:
         """Places this order as soon as the services stand."""

@@ -23,6 +23,10 @@ class Desk:
     wall_s: Callable[[], float]
     badge: str = ""
     """Shown in the header all the time: `recording`, `simulated`, `read-only`."""
+    starting: bool = False
+    """The services do not stand yet: what the board does not show may be there all the same."""
+    unseen: set[str] = field(default_factory=set)
+    """Hosts on which nobody has looked for launches yet."""
     launch_id: str = ""
     host_name: str = ""
     tabs: list[str] = field(default_factory=list)
@@ -59,6 +63,21 @@ class Desk:
         """The host of the selected launch, or the selected one."""
         launch = self.launch
         return (self.board.hosts.get(launch.host) if launch is not None else None) or self.host
+
+    def waits_for(self) -> str:
+        """What still comes before an empty board means that there is nothing; "" when nothing does."""
+        if self.starting:
+            return "starting"
+        coming = sorted(name for name in self.unseen if self._may_come(name))
+        return f"looking on {', '.join(coming)}" if coming else ""
+
+    def not_seen(self) -> list[str]:
+        """Hosts whose launches are not known because they can't be reached."""
+        return sorted(name for name in self.unseen if not self.starting and not self._may_come(name))
+
+    def _may_come(self, name: str) -> bool:
+        host = self.board.hosts.get(name)
+        return host is None or host.state in ("connecting", "up")
 
     def reads(self) -> str:
         """Where the selected launch's weights come from just now; "" when nothing is known."""

@@ -87,7 +87,9 @@ class Settings:
         themes, problems = read_themes(self.theme_folders)
         return themes, [str(problem) for problem in problems]
 
-    def app(self, board: Board, commands: Commands, *, badge: str = "", welcome: str = "") -> ConsoleApp:
+    def app(
+        self, board: Board, commands: Commands, *, badge: str = "", welcome: str = "", starting: bool = False
+    ) -> ConsoleApp:
         """The app over a board and commands."""
         import time
 
@@ -95,7 +97,7 @@ class Settings:
         from specconsole.ui.desk import Desk
 
         return ConsoleApp(
-            Desk(board, commands, monotonic_s=time.monotonic, wall_s=time.time, badge=badge),
+            Desk(board, commands, monotonic_s=time.monotonic, wall_s=time.time, badge=badge, starting=starting),
             self.themes,
             actions=self.actions,
             state=self.state,
@@ -127,7 +129,11 @@ def run_window(
         from specconsole.services.looking_only import LookingOnly
 
         app = settings.app(
-            Board(), LookingOnly("the services are starting"), badge="read-only" if read_only else "", welcome=welcome
+            Board(),
+            LookingOnly("the services are starting", read_only=read_only),
+            badge="read-only" if read_only else "",
+            welcome=welcome,
+            starting=True,
         )
         if first_order is not None:
             app.order_first(first_order)
@@ -167,11 +173,19 @@ async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *
 
         known = await asyncio.to_thread(_all_hosts, hosts)
         async with wiring.open_supervisor(hosts=known, read_only=read_only, window=True, spare_store=True) as console:
-            app.connect(console.board, console.commands)
+            app.connect(console.board, console.commands, known)
             if console.store_trouble:
                 app.say(console.store_trouble, title="store", severity="warning", timeout=30)
             gc.freeze()
+
+            async def tell(host: str) -> None:
+                await console.supervisor.discovered(host)
+                app.looked_on(host)
+
+            looks = [asyncio.create_task(tell(host), name=f"first look on {host}") for host in known]
             await left.wait()
+            for look in looks:
+                look.cancel()
             app.late_errands = await app.errands.finish(LEAVE_WAIT_S)
     finally:
         app.exit()

@@ -43,6 +43,8 @@ class HostsPane(TextPane, can_focus=True):
     def build(self, width: int, height: int) -> Sequence[Content]:
         hosts = self.desk.hosts()
         if not hosts:
+            if waits := self.desk.waits_for():
+                return [fit(styled(f"◌ {waits}", "$muted"), width)]
             return [fit(styled("no host yet", "$muted"), width), fit(row(("H", "bold $primary"), " adds one"), width)]
         levels = GpuLevels.of_theme(self.app.theme_variables)
         gpu_hosts = sum(1 for view in hosts if view.gpus)

@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 
 KEPT_SESSIONS = 12
 """Logs whose place is remembered without a tab of their own."""
+FIRST_STEPS = "\n".join(
+    f"{line:38}" if line else ""
+    for line in (
+        "The log of a launch will stand here.",
+        "",
+        "l   starts a server from a profile",
+        "A   watches one that runs already",
+        "H   adds a GPU host reached over SSH",
+        "?   explains the pane and its keys",
+    )
+)
 LEVEL_WORDS = {"debug": "", "info": "no polls", "warning": "warnings and errors", "error": "errors alone"}
 
 
@@ -144,8 +155,10 @@ class LogPane(Titled, Vertical):
         self.update_title()
 
     def _empty_text(self, launch: LaunchView | None, session: LogSession | None) -> str:
+        if launch is None and (waits := self.desk.waits_for()):
+            return waits
         if launch is None:
-            return "no launch is selected\nl starts a server   A watches one that runs"
+            return FIRST_STEPS if not self.desk.board.launches else "no launch is selected"
         if session is None:
             return "no line of its log has arrived yet"
         if session.filtered and session.source.line_count:

@@ -48,8 +48,7 @@ class LaunchesPane(TextPane, can_focus=True):
     def build(self, width: int, height: int) -> Sequence[Content]:
         launches = self.desk.launches()
         if not launches:
-            hint = row(("l", "bold $primary"), " starts a server, ", ("A", "bold $primary"), " watches one")
-            return [fit(styled("nothing launched yet", "$muted"), width), fit(hint, width)]
+            return [fit(line, width) for line in nothing_launched(self.desk)]
         ids = [view.launch_id for view in launches]
         place = ids.index(self.desk.launch_id) if self.desk.launch_id in ids else 0
         self._first = max(0, min(max(self._first, place - height + 1), place, len(ids) - height))
@@ -79,10 +78,21 @@ class PhasePane(TextPane):
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch = self.desk.launch
         if launch is None:
-            self.entitle(Content("no launch"))
-            return [fit(styled("nothing is selected", "$muted"), width)]
+            waits = self.desk.waits_for()
+            self.entitle(Content(waits or "no launch"))
+            return [] if waits else [fit(nothing_launched(self.desk)[0], width)]
         self.entitle(launch_text.title(launch))
         return [launch_text.strip(launch, width), _outlook(self.desk, launch, width)]
+
+
+def nothing_launched(desk: Desk) -> list[Content]:
+    """What an empty list of launches means: not looked yet, not reachable, or nothing there."""
+    if waits := desk.waits_for():
+        return [styled(f"◌ {waits}", "$muted")]
+    hint = row(("l", "bold $primary"), " starts a server, ", ("A", "bold $primary"), " watches one")
+    if away := desk.not_seen():
+        return [styled(f"not known: {', '.join(away)} can't be reached", "$warning"), hint]
+    return [styled("nothing launched yet", "$muted"), hint]
 
 
 def _outlook(desk: Desk, launch: LaunchView, width: int) -> Content:
@@ -120,9 +130,13 @@ class SmallTop(TextPane):
 
     def build(self, width: int, height: int) -> Sequence[Content]:
         launch, host = self.desk.launch, self.desk.launch_host
-        gpu = gpu_summary(host, width) if host is not None else fit(styled(" no host yet; H adds one", "$muted"), width)
+        waits = self.desk.waits_for()
+        no_host = f" ◌ {waits}" if waits else " no host yet; H adds one"
+        gpu = gpu_summary(host, width) if host is not None else fit(styled(no_host, "$muted"), width)
         if launch is None:
-            two = [fit(styled(" nothing launched yet; l starts a server", "$muted"), width), fit(Content(""), width)]
+            first, *_ = nothing_launched(self.desk)
+            hint = "" if waits else "  l starts a server"
+            two = [fit(row(" ", first, (hint, "$muted")), width), fit(Content(""), width)]
         else:
             name = row(" ", launch_text.MARKS[launch.state], " ", (launch.name, "bold"), "  ")
             two = [
