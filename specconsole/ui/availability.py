@@ -27,6 +27,8 @@ def reason(action: Action, desk: Desk, session: LogSession | None) -> str:
     name = action.action_id
     if action.changes and desk.commands.read_only:
         return "this console is read-only"
+    if name == "history" and desk.commands.history is None:
+        return "no history is kept here"
     launch = desk.launch
     if name in _NEEDS_LAUNCH and launch is None:
         return "no launch is selected"
@@ -45,7 +47,7 @@ def _of_launch(name: str, launch: LaunchView) -> str:
     running = launch.state in RUNNING
     if name == "stop" and not running and not launch.left_over:
         return f"{launch.name} does not run"
-    if name in ("stop", "relaunch", "evidence") and launch.state == "unknown":
+    if name in ("stop", "relaunch", "evidence") and (launch.state == "unknown" or launch.stale_since_s is not None):
         return f"{launch.host} can't be reached"
     if name == "relaunch" and launch.state == "stopping":
         return f"{launch.name} is being stopped"

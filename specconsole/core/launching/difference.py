@@ -130,7 +130,7 @@ def _launch(left: LaunchSide, right: LaunchSide) -> Table:
     if left.cause or right.cause:
         table.add("cause", left.cause or None, right.cause or None)
     if left.exit_status is not None or right.exit_status is not None:
-        known = (left.exit_status is not None, right.exit_status is not None)
+        known = (left.exit_status is not None or left.runs, right.exit_status is not None or right.runs)
         table.add("exit status", left.exit_status, right.exit_status, known)
     table.add("owner", left.owner or None, right.owner or None, (bool(left.owner), bool(right.owner)))
     table.add("tags", " ".join(left.tags) or None, " ".join(right.tags) or None)

@@ -55,6 +55,11 @@ class LaunchSide:
     unknown: tuple[str, ...] = ()
     """Why something is not known, a line each."""
 
+    @property
+    def runs(self) -> bool:
+        """Whether it is known to run: what only an end brings is then not there, and not unknown."""
+        return self.outcome not in ("", "unknown", "stopped", "failed", "gone")
+
     def to_json(self) -> dict[str, Any]:
         return {
             "launch_id": self.launch_id,

@@ -65,21 +65,27 @@ def _pair_rows(left: Result, right: Result) -> tuple[list[DifferenceRow], list[s
             why = "; ".join(f"{d.what}: {d.why or 'differs'}" for d in table.rows[1].unfair if d.weight == "refuses")
             return rows, [f"{left.conditions.workload}: not compared, {why}"]
         for a, b in zip(table.rows[0].cells, table.rows[1].cells, strict=True):
-            row = _row(left, metric_id, unit, a, b)
+            row = _row((left, right), metric_id, unit, a, b)
             if row is not None:
                 rows.append(row)
     rows.sort(key=lambda row: row.key)
     return rows, notes
 
 
-def _row(result: Result, metric_id: str, unit: Unit, left: Cell, right: Cell) -> DifferenceRow | None:
+_OF_DRAFTS = ("accept_length", "step_ms")
+"""What a server that does not draft has none of."""
+
+
+def _row(results: tuple[Result, Result], metric_id: str, unit: Unit, left: Cell, right: Cell) -> DifferenceRow | None:
+    result = results[0]
     one = left.value.mean if left.value is not None else None
     other = right.value.mean if right.value is not None else None
     if one is None and other is None:
         return None
     at = next((p for p in result.points if p.load == left.load), None)
     load = f"{left.load:g}/s" if at is not None and at.concurrency is None else f"C={left.load:g}"
-    known = (one is not None, other is not None)
+    none = [metric_id in _OF_DRAFTS and each.conditions.speculative is False for each in results]
+    known = (one is not None or none[0], other is not None or none[1])
     remark = ""
     if right.against_baseline is not None:
         remark = f"{right.against_baseline.ratio:.2f} times, {_WORDS[right.tendency]}"

@@ -20,7 +20,7 @@ Deed = Callable[["ConsoleScreen"], Coroutine[Any, Any, None]]
 def find_deed(action_id: str) -> Deed:
     """The coroutine of an action; every action has one (a test looks)."""
     name = action_id.replace("-", "_")
-    for module in ("window_deeds", "log_deeds", "launch_deeds", "host_deeds", "bench_deeds"):
+    for module in ("window_deeds", "log_deeds", "history_deeds", "launch_deeds", "host_deeds", "bench_deeds"):
         deed: Deed | None = getattr(import_module(f"{__name__}.{module}"), name, None)
         if deed is not None:
             return deed

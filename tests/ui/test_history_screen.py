@@ -1,0 +1,183 @@
+"""The history in the window: filtered as one types, opened, marked and compared, noted on, launched again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from textual.pilot import Pilot
+
+from specconsole.core.views.history import HistoryPage
+from specconsole.errors import SpecconsoleError
+from specconsole.ui.app import ConsoleApp
+from specconsole.ui.screens.difference import DifferenceScreen
+from specconsole.ui.screens.history import HistoryScreen
+from tests.ui.conftest import make_app, until
+from tests.ui.fakes import FakeCommands
+from tests.ui.history_fakes import FakeHistory, rows
+from tests.ui.test_keys import choose, toasts
+
+
+def app_with(history: FakeHistory, **commands: object) -> ConsoleApp:
+    app = make_app()
+    fake = app.desk.commands
+    assert isinstance(fake, FakeCommands)
+    fake.history = history
+    for name, value in commands.items():
+        setattr(fake, name, value)
+    return app
+
+
+async def opened(app: ConsoleApp, pilot: Pilot[None]) -> HistoryScreen:
+    await pilot.press("h")
+    await until(lambda: isinstance(app.screen, HistoryScreen) and app.screen.state.rows, "the history")
+    assert isinstance(app.screen, HistoryScreen)
+    return app.screen
+
+
+def shown(screen: HistoryScreen) -> str:
+    return "\n".join(line.plain for line in screen.table._lines)
+
+
+async def test_filtering_as_one_types_and_leaving_the_filter() -> None:
+    app = app_with(FakeHistory())
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(app, pilot)
+        assert "eagle3-topk1" in shown(screen)
+        assert "the draft of Tuesday" in shown(screen)
+        await pilot.press("slash", *"gpu-oom")
+        await until(lambda: len(screen.state.rows) == 1, "only the one that fits")
+        assert "CUDA out of memory" in shown(screen)
+        await pilot.press("backspace", *"x")
+        await until(lambda: not screen.state.rows, "none fits")
+        assert "no launch fits" in shown(screen)
+        await pilot.press("escape")
+        await until(lambda: len(screen.state.rows) == 40, "all again")
+        await pilot.press("end")
+        assert screen.chosen is not None
+        assert screen.chosen.launch_id == "M37"
+        assert "▸" in shown(screen)
+        await pilot.press("escape")
+        await until(lambda: app.screen is app.screen_of_all)
+
+
+async def test_an_answer_that_a_newer_question_overtook_is_dropped() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(app, pilot)
+        first, second = asyncio.Event(), asyncio.Event()
+        history.slow = first
+        await pilot.press("slash", *"tree")
+        history.slow = second
+        await pilot.press(*"-16")
+        second.set()
+        await until(lambda: [one.launch_id for one in screen.state.rows] == ["L3"])
+        history.all_rows = rows()[:1]
+        first.set()
+        await pilot.pause()
+        assert [one.launch_id for one in screen.state.rows] == ["L3"]
+
+
+async def test_enter_opens_the_log_in_a_tab() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("j", "enter")
+        await until(lambda: app.desk.launch_id == "L3" and "L3" in app.desk.tabs)
+        assert app.screen is app.screen_of_all
+        assert history.calls == [("open", "L3")]
+        assert app.screen_of_all.pane == "log"
+
+
+async def test_two_are_marked_and_compared() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(app, pilot)
+        await pilot.press("d")
+        assert "◆" in shown(screen)
+        await pilot.press("j", "d")
+        await until(lambda: isinstance(app.screen, DifferenceScreen), "the difference")
+        assert history.calls == [("difference", ("20261129-140211-3f9a2c", "L3"))]
+        assert isinstance(app.screen, DifferenceScreen)
+        lines = [line.plain.rstrip() for line in app.screen.rows._lines]
+        assert any(line.startswith("≠ --speculative-eagle-topk") and line.endswith("4") for line in lines)
+        assert any(line.startswith("? mem_fraction_static") and line.endswith("unknown") for line in lines)
+        assert not any("--tp-size" in line for line in lines)
+        assert any("1.80 times, better" in line for line in lines)
+        await pilot.press("a")
+        assert any("--tp-size" in line.plain for line in app.screen.rows._lines)
+        await pilot.press("escape")
+        assert app.screen is screen
+
+
+async def test_notes_tags_and_undo() -> None:
+    history = FakeHistory(why_not="gpu-a is not open here")
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("n", *"warm GPU", "enter")
+        await pilot.press("t", *"best -old", "enter")
+        await pilot.press("u")
+        await until(lambda: len(history.calls) == 3)
+        mine = "20261129-140211-3f9a2c"
+        assert history.calls == [("note", (mine, "warm GPU")), ("tags", (mine, "best -old")), ("undo", mine)]
+        assert any("kept here; the launch's folder gets it later" in text for text in toasts(app))
+        await pilot.press("n", "enter")
+        assert len(history.calls) == 3, "an empty note is none"
+
+
+async def test_read_only_and_missing_history_say_so() -> None:
+    app = app_with(FakeHistory(), read_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await opened(app, pilot)
+        await pilot.press("n")
+        assert screen._writing == ""
+        assert any("read-only" in text for text in toasts(app))
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("h")
+        assert "no history is kept here" in toasts(app)
+        choose(app, "L2")
+        await pilot.press("d", "enter")
+        await until(lambda: type(app.screen).__name__ == "SettingsDiff")
+
+
+async def test_relaunch_goes_through_the_same_question_and_an_unreachable_host_is_named() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("j", "R")
+        await until(lambda: type(app.screen).__name__ == "Confirm", "it asks first")
+        assert app.desk.launch_id == "L3"
+        await pilot.press("y")
+        fake = app.desk.commands
+        assert isinstance(fake, FakeCommands)
+        await until(lambda: ("relaunch", ("L3", {"mem_fraction_static": 0.85})) in fake.calls)
+        history.why_not = "gpu-a is not watched here"
+        app.errands.cancel("history")
+        await until(lambda: app.screen is app.screen_of_all)
+        fake.calls.clear()
+        await opened(app, pilot)
+        await pilot.press("j", "R")
+        await until(lambda: any("gpu-a is not watched here" in text for text in toasts(app)), "why not")
+        assert fake.calls == []
+
+
+async def test_trouble_with_the_store_is_said() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(app, pilot)
+        assert "eagle3-topk1" in shown(screen)
+        history.error = SpecconsoleError("the disk is full: nothing was stored", where="/s", try_="free some space")
+        screen.look()
+        await until(lambda: any("disk is full" in text for text in toasts(app)))
+        history.error, history.all_rows = None, ()
+        screen.look()
+        await until(lambda: not screen.state.rows)
+        await pilot.press("j", "enter", "d", "space", "n", "R")
+        assert isinstance(app.screen, HistoryScreen), "nothing is chosen, nothing is done"
+        assert HistoryPage(()).rows == ()
