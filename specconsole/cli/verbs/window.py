@@ -27,6 +27,7 @@ SERVICES = (
     "specconsole.wiring", "specconsole.adapters.http", "specconsole.adapters.sqlite_store",
     "specconsole.adapters.process_launcher", "specconsole.services.supervisor", "specconsole.services.adoption",
     "specconsole.services.benches", "specconsole.services.console_commands", "specconsole.services.host_desk",
+    "specconsole.services.history_commands",
     "specconsole.services.host_sampler", "specconsole.services.host_link", "specconsole.services.gpu_memory",
 )  # fmt: skip
 """What the wiring imports when it builds: half a second of the loop if it were left to that."""

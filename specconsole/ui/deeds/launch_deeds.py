@@ -1,4 +1,4 @@
-"""Actions on launches: starting, relaunching, stopping, watching, evidence, comparing."""
+"""Actions on launches: starting, relaunching, stopping, watching, evidence."""
 
 from __future__ import annotations
 
@@ -226,26 +226,6 @@ async def forget(screen: ConsoleScreen) -> None:
             f"drop {view.name}", lambda _: screen.desk.commands.forget(view.launch_id)
         ),
     )  # fmt: skip
-
-
-async def diff(screen: ConsoleScreen) -> None:
-    """Compares the selected launch's settings with another one's."""
-    from specconsole.ui.forms.picker import Picker
-    from specconsole.ui.screens.settings_diff import SettingsDiff
-
-    view = screen.desk.launch
-    others = [other for other in screen.desk.launches() if view is not None and other.launch_id != view.launch_id]
-    if view is None or not others:
-        screen.console_app.say("there is no other launch to compare with")
-        return
-
-    def chosen(launch_id: str | None) -> None:
-        other = screen.desk.board.launches.get(launch_id or "")
-        if other is not None:
-            screen.app.push_screen(SettingsDiff(view, other))
-
-    choices = [(other.launch_id, f"{other.name} @ {other.host} ({other.state})") for other in others]
-    screen.app.push_screen(Picker(f"compare {view.name} with", choices), chosen)
 
 
 async def account(screen: ConsoleScreen) -> None:
