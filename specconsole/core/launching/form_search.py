@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specconsole.core.launching.form_fields import FieldPath, FlagIndex
+from specconsole.core.launching.help_text import Flag
 from specconsole.core.views.form import FieldView
 
 HitKind = Literal["field", "flag", "variable"]
@@ -27,6 +28,8 @@ class Hit:
     """Its help, in one line."""
     value: str = ""
     deprecated: bool = False
+    also: tuple[str, ...] = ()
+    """Other names of the same."""
 
 
 def find_settings(
@@ -40,8 +43,8 @@ def find_settings(
 
     `texts`: the fields' values as they are shown.
     """
-    words = [word.lstrip("-").replace("-", "_").lower() for word in query.split()]
-    hits = [*_fields(views, texts), *_flags(views, index), *_known_variables(views, variables)]
+    words = query.lower().split()
+    hits = [*_fields(views, index, texts), *_flags(views, index), *_known_variables(views, variables)]
     if not any(words):
         return tuple(hit for hit in hits if hit.kind == "field")
     scored = [(score, number, hit) for number, hit in enumerate(hits) if (score := _score(words, hit)) is not None]
@@ -50,11 +53,16 @@ def find_settings(
     return (*found[:_MOST], *((new,) if new is not None else ()))
 
 
-def _fields(views: Sequence[FieldView], texts: Mapping[FieldPath, str]) -> Iterable[Hit]:
+def _fields(views: Sequence[FieldView], index: FlagIndex | None, texts: Mapping[FieldPath, str]) -> Iterable[Hit]:
     for view in views:
         field = view.field
-        names = f"{field.label} {field.flag.lstrip('-').replace('-', '_')}" if field.flag else field.label
-        yield Hit("field", field.path, names.split()[0], field.help, texts.get(field.path, ""), field.deprecated)
+        flag = index.find(field.flag) if index is not None and field.flag else None
+        also = _names(flag) if flag is not None else ()
+        yield Hit("field", field.path, field.label, field.help, texts.get(field.path, ""), field.deprecated, also)
+
+
+def _names(flag: Flag) -> tuple[str, ...]:
+    return tuple(alias.lstrip("-").replace("-", "_") for alias in flag.aliases)
 
 
 def _flags(views: Sequence[FieldView], index: FlagIndex | None) -> Iterable[Hit]:
@@ -65,7 +73,7 @@ def _flags(views: Sequence[FieldView], index: FlagIndex | None) -> Iterable[Hit]
         if flag.name in there or flag.name in ("--help", "--usage", "--version"):
             continue
         name = flag.name.lstrip("-").replace("-", "_")
-        yield Hit("flag", ("args", name), name, flag.help, deprecated=flag.deprecated)
+        yield Hit("flag", ("args", name), name, flag.help, deprecated=flag.deprecated, also=_names(flag))
 
 
 def _known_variables(views: Sequence[FieldView], variables: Mapping[str, str]) -> Iterable[Hit]:
@@ -85,27 +93,35 @@ def _new_variable(query: str, hits: Sequence[Hit]) -> Hit | None:
     return Hit("variable", ("env", name), name, "a new environment variable")
 
 
+_NOT = 99
+
+
+def _grade(word: str, name: str) -> int:
+    """How well a word fits one name: 0 is the name itself."""
+    if word not in name:
+        initials = "".join(part[:1] for part in re.split(r"[_.]", name)) if len(word) > 1 else ""
+        return 3 if initials and initials.startswith(word) else _NOT
+    if name.startswith(word):
+        return 0 if name == word else 1
+    return 2 if f"_{word}" in name or f".{word}" in name else 4
+
+
 def _score(words: Sequence[str], hit: Hit) -> tuple[int, ...] | None:
     """Small is good; None where a word is not found."""
-    name = hit.name.lower()
-    parts = re.split(r"[_.\s]+", name)
-    initials = "".join(part[:1] for part in parts)
     grades: list[int] = []
     for word in words:
-        if name == word:
-            grades.append(0)
-        elif name.startswith(word):
-            grades.append(1)
-        elif any(part.startswith(word) for part in parts) or f"_{word}" in name:
-            grades.append(2)
-        elif initials.startswith(word) and len(word) > 1:
-            grades.append(3)
-        elif word in name:
-            grades.append(4)
-        elif word in hit.about.lower():
-            grades.append(7)
-        else:
-            return None
+        plain = word.lstrip("-").replace("-", "_")
+        grade = min((_grade(plain, name.lower()) for name in (hit.name, *hit.also)), default=_NOT)
+        if grade == _NOT:
+            if word not in hit.about.lower():
+                return None
+            grade = 7
+        grades.append(grade)
     kinds: dict[HitKind, int] = {"field": 0, "variable": 1, "flag": 1}
     # What is in the form goes before what would be added, unless that fits far better.
-    return (max(grades) + kinds[hit.kind] + (2 if hit.deprecated else 0), sum(grades), 0 if hit.value else 1, len(name))
+    return (
+        max(grades) + kinds[hit.kind] + (2 if hit.deprecated else 0),
+        sum(grades),
+        0 if hit.value else 1,
+        len(hit.name),
+    )
