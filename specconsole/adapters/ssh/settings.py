@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import asyncssh
 
 from specconsole.adapters.ssh.known_hosts import GLOBAL_FILES, USER_FILES
+from specconsole.adapters.ssh.openssh_config import resolved_by_openssh
 from specconsole.core.hosts.names import parse_address
 from specconsole.core.hosts.plain_text import one_line
 from specconsole.errors import BadInputError
@@ -75,12 +76,24 @@ async def resolve(name: str) -> HostSettings:
     if address.port is not None:
         extra["port"] = address.port
     config = await asyncio.to_thread(config_files)
-    try:
-        options = await _in_time(
-            lambda: asyncssh.SSHClientConnectionOptions(
-                host=address.host, config=config, client_keys=None, known_hosts=None, agent_forwarding=False, **extra
-            )
+
+    def read() -> asyncssh.SSHClientConnectionOptions:
+        return asyncssh.SSHClientConnectionOptions(
+            host=address.host, config=config, client_keys=None, known_hosts=None, agent_forwarding=False, **extra
         )
+
+    try:
+        try:
+            options = await _in_time(read)
+        except (asyncssh.Error, OSError, ValueError, AttributeError):
+            # Not every file that OpenSSH takes is one that asyncssh takes.
+            if not config:
+                raise
+            by_openssh = await _in_time(lambda: resolved_by_openssh(config[0], address.host, address.user, CONFIG_S))
+            if by_openssh is None:
+                raise
+            config = [by_openssh]
+            options = await _in_time(read)
     except TimeoutError:
         raise BadInputError(
             f"not read within {CONFIG_S:.0f} s: a `Match exec` in it hangs",
@@ -89,7 +102,7 @@ async def resolve(name: str) -> HostSettings:
         ) from None
     except RecursionError:
         raise BadInputError("its Include lines go in a circle", where="~/.ssh/config", try_=f"ssh -G {name}") from None
-    except (asyncssh.Error, OSError, ValueError) as error:
+    except (asyncssh.Error, OSError, ValueError, AttributeError) as error:
         raise BadInputError(one_line(str(error)), where="~/.ssh/config", try_=f"ssh -G {name}") from None
     found = options.config
     files = [_expand(path) for path in _strings(found.get("IdentityFile", ())) or DEFAULT_KEYS]
