@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,26 @@ def test_a_bug_among_them_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_verb(monkeypatch, KeyboardInterrupt()) == EXIT_CANCELLED
     assert capsys.readouterr().err == "specconsole probe: interrupted\n"
+
+
+_INTERRUPTED_WHILE_LOADING = """
+import importlib.abc, os, signal, sys
+from specconsole.__main__ import main
+class Interrupt(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "specconsole.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["specconsole", "--version"]
+main()
+"""
+
+
+def test_an_interrupt_while_modules_load_is_no_traceback() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_WHILE_LOADING], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 
 def test_every_verb_of_the_folder_has_what_the_frame_needs() -> None:
