@@ -198,16 +198,28 @@ async def test_declined_means_waiting_for_the_person_again(
         await until(lambda: bench.board.questions)
 
 
-async def test_a_second_factor_is_asked_for_and_a_reconnect_stops_there(isolated_home: Path) -> None:
-    with sshd_lab(options={"AuthenticationMethods": "publickey,password", "PasswordAuthentication": "yes"}) as lab:
+_SECOND_FACTORS = {
+    "password": {"AuthenticationMethods": "publickey,password", "PasswordAuthentication": "yes"},
+    # The words are the host's: PAM asks, as it would for a code.
+    "keyboard-interactive": {
+        "AuthenticationMethods": "publickey,keyboard-interactive", "KbdInteractiveAuthentication": "yes", "UsePAM": "yes",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", _SECOND_FACTORS)
+async def test_a_second_factor_is_asked_for_and_a_reconnect_stops_there(isolated_home: Path, method: str) -> None:
+    with sshd_lab(options=_SECOND_FACTORS[method]) as lab:
         if len(lab.accounts) < 2:
             pytest.skip("needs an account with a known password (root and a mount namespace)")
         lab.client_config(isolated_home, alias="two", user="tuner")
         async with keeping("two") as bench:
             question = await until(lambda: next(iter(bench.board.questions.values()), None))
-            assert "password" in question.text
+            assert "password" in question.text.lower()
+            assert question.secret
             bench.asker.answer(question.question_id, PASSWORD)
             await bench.state("up")
+            assert f"Accepted {method}" in lab.log
             await bench.keeper.link.aclose()
             view = await bench.state("needs-person")
             assert view.stale_since_s is not None
