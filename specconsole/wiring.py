@@ -178,6 +178,12 @@ def host_entry(name: str) -> HostEntry:
     return hosts_files().read().get(name) or HostEntry(name)
 
 
+def read_only_hosts() -> frozenset[str]:
+    """Hosts on which nothing may be changed, by their names and by what they are reached by. Raises BadInputError."""
+    kept = [entry for entry in hosts_files().read().values() if entry.read_only]
+    return frozenset(name for entry in kept for name in (entry.name, entry.target))
+
+
 def ssh_link(name: str) -> SshLink:
     """A link to a host that is not `local`, not yet connected."""
     from specconsole.adapters.ssh import SshLink
@@ -329,15 +335,15 @@ async def open_supervisor(
     from specconsole.services.spool_room import make_room
     from specconsole.services.supervisor import Parts, Supervisor
 
-    def read_disk() -> tuple[Path, ProfileFiles, WhoWeAre, HostsFiles, list[str]]:
+    def read_disk() -> tuple[Path, ProfileFiles, WhoWeAre, HostsFiles, list[str], frozenset[str]]:
         # Loading these takes a quarter of a second, which the loop must not stand still for.
         importlib.import_module("specconsole.adapters.http")
         importlib.import_module("specconsole.adapters.process_launcher")
         folder = state_folder()
         make_room(folder / "spool")
-        return folder, profile_files(), who_we_are(folder), hosts_files(), ssh_aliases()
+        return folder, profile_files(), who_we_are(folder), hosts_files(), ssh_aliases(), read_only_hosts()
 
-    folder, files, us, hosts_known, aliases = await asyncio.to_thread(read_disk)
+    folder, files, us, hosts_known, aliases, kept_hosts = await asyncio.to_thread(read_disk)
     clock, board = system_clock(), Board()
     asker = BoardAsker(board, clock.wall_s) if window else None
     opener = HostOpener(board, clock, asker=asker, read_only=read_only)
@@ -361,6 +367,7 @@ async def open_supervisor(
         read_profile=files.read,
         profile_names=files.paths,
         read_only=read_only,
+        read_only_hosts=kept_hosts,
         board=board,
         preflight=preflight_tools(folder),
     )

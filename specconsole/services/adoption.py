@@ -48,8 +48,7 @@ class Adoption:
 
     async def attach(self, order: AttachOrder) -> str:
         """Adopts one; returns its launch id. Raises NotFoundError, BadInputError, SpecconsoleError."""
-        if self._sup.parts.read_only:
-            raise SpecconsoleError("this console is read-only", where=order.host, try_="start it without --read-only")
+        self._sup.may_change(order.host)
         tools = await self._sup.host(order.host)
         spec, found = await self._spec(order, tools.transport)
         pid, ticks = (str(found.pid), str(found.start_ticks)) if found is not None else ("", "")

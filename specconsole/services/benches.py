@@ -19,7 +19,7 @@ from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.run_plan import BenchOrder
 from specconsole.core.measuring.speeds import speeds_seen
 from specconsole.core.measuring.table_view import progress_text, results_view
-from specconsole.errors import BadInputError, NotFoundError, RefusedError, SpecconsoleError, TransportError
+from specconsole.errors import BadInputError, NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, HttpClient, Transport
 from specconsole.services.bench_parts import BenchParts
 from specconsole.services.bench_start import (
@@ -155,11 +155,7 @@ class Benches:
         return bench_id
 
     def _may_change(self, host: str) -> None:
-        if self._sup.parts.read_only:
-            raise RefusedError("this console is read-only", try_="start it without --read-only")
-        view = self._sup.board.hosts.get(host)
-        if view is not None and view.read_only:
-            raise RefusedError("this host is read-only", where=host, try_="change it in hosts.toml")
+        self._sup.may_change(host)
 
     def _begin(
         self,

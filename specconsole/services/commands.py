@@ -144,6 +144,9 @@ class Commands(Protocol):
     def can(self, what: str) -> str:
         """Why `what` (the name of a method here, or `bench`) can't be done at all now; "" when it can."""
 
+    def why_no_change(self, host: str) -> str:
+        """Why nothing may be changed on this host from here; "" when it may."""
+
     def line_source(self, launch_id: str) -> LineSource | None:
         """None while nothing of its log has arrived."""
 

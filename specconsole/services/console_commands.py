@@ -93,6 +93,10 @@ class ConsoleCommands(LaunchCommands):
             return "hosts over SSH are not set up in this console"
         return ""
 
+    def why_no_change(self, host: str) -> str:
+        """Why nothing may be changed on this host from here; "" when it may."""
+        return self._sup.why_no_change(host)
+
     def line_source(self, launch_id: str) -> LineSource | None:
         """None while nothing of its log has arrived."""
         watch = self._sup.watches.get(launch_id)

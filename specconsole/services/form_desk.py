@@ -164,10 +164,7 @@ class FormDesk:
 
     def why_not(self, host: str) -> str:
         """Why nothing may be launched there."""
-        if self._parts.read_only:
-            return "this console is read-only"
-        view = self._sup.board.hosts.get(host)
-        return f"{host} is read-only (hosts.toml)" if view is not None and view.read_only else ""
+        return self._sup.why_no_change(host)
 
     # ---------------------------------------------------------------- opening
 

@@ -113,9 +113,8 @@ class LaunchHistory:
         row = (await self.store.history(HistoryQuery(launch_ids=(launch_id,), limit=1))).rows
         if not row or not row[0].folder:
             return "it has no folder"
-        view = self.supervisor.board.hosts.get(row[0].host)
-        if view is not None and view.read_only:
-            return "the host is read-only"
+        if why := self.supervisor.why_no_change(row[0].host):
+            return why
         tools = self.open_tools(row[0].host)
         if tools is None:
             return f"{row[0].host} is not open here"
@@ -127,8 +126,7 @@ class LaunchHistory:
 
     async def _exchange(self, tools: HostTools, records: Sequence[LaunchRecord]) -> None:
         """Brings notes and tags of these launches up to date here and on their host."""
-        view = self.supervisor.board.hosts.get(tools.name)
-        writes = not self._parts.read_only and not (view is not None and view.read_only)
+        writes = not self.supervisor.why_no_change(tools.name)
         try:
             await self.notes.exchange(tools.transport, {one.launch_id: one.folder for one in records}, writes=writes)
         except (SpecconsoleError, TimeoutError):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from specconsole.core.hardware.holders import Holder, HoldersPicture
-from specconsole.errors import RefusedError
 from specconsole.ports import HardwareTools
 from specconsole.services.holders import Evicted, HostHolders, Told
 from specconsole.services.launch_view import view_of_record
@@ -30,11 +29,7 @@ class HolderCommands:
 
     async def evict(self, host: str, picked: Holder, typed: str, told: Told, *, grace_s: float = 10.0) -> Evicted:
         """Ends one process that a person has picked, and confirmed by typing its pid or name."""
-        if self._sup.parts.read_only:
-            raise RefusedError("this console is read-only", try_="start it without --read-only")
-        view = self._sup.board.hosts.get(host)
-        if view is not None and view.read_only:
-            raise RefusedError("this host is read-only", where=host, try_="change it in hosts.toml")
+        self._sup.may_change(host)
         return await (await self._of(host)).evict(picked, typed, told, grace_s=grace_s)
 
     async def _of(self, host: str) -> HostHolders:

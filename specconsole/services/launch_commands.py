@@ -51,11 +51,7 @@ class LaunchCommands:
         self._ports = asyncio.Lock()
 
     def _may_change(self, host: str) -> None:
-        if self._parts.read_only:
-            raise RefusedError("this console is read-only", try_="start it without --read-only")
-        view = self._sup.board.hosts.get(host)
-        if view is not None and view.read_only:
-            raise RefusedError("this host is read-only", where=host, try_="change it in hosts.toml")
+        self._sup.may_change(host)
 
     # ---------------------------------------------------------------- start
 

@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 
 
 class LookingOnly:
-    """Every command says `why_not`."""
+    """Every command says `why_not`, and nothing is changed."""
 
-    read_only = True
     measuring = None
     history = None
     form = None
     holders = None
 
-    def __init__(self, why_not: str) -> None:
+    def __init__(self, why_not: str, *, read_only: bool = True) -> None:
+        """`read_only` False: for a moment only, so what changes something is shown, and not yet possible."""
         self._why_not = why_not
+        self.read_only = read_only
 
     def can(self, what: str) -> str:
+        return self._why_not
+
+    def why_no_change(self, host: str) -> str:
         return self._why_not
 
     def line_source(self, launch_id: str) -> LineSource | None:

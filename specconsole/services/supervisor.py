@@ -18,7 +18,7 @@ from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.server_key import server_key
 from specconsole.core.records import Store
 from specconsole.core.views.launch import LaunchView
-from specconsole.errors import NotFoundError, SpecconsoleError, TransportError
+from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError, TransportError
 from specconsole.ports import Clock, HttpClient, Launcher, ServerApi, Transport
 from specconsole.services.account_watch import AccountWatch
 from specconsole.services.accounts import Accounts
@@ -72,6 +72,8 @@ class Parts:
     store: Store | None = None
     read_only: bool = False
     board: Board = field(default_factory=Board)
+    read_only_hosts: frozenset[str] = frozenset()
+    """Hosts, by name and by address, on which this console may change nothing (hosts.toml)."""
     preflight: PreflightTools | None = None
     """None: only the launcher's own looks are made before a start."""
 
@@ -125,6 +127,20 @@ class Supervisor:
         return task
 
     # ---------------------------------------------------------------- hosts
+
+    def why_no_change(self, host: str) -> str:
+        """Why nothing may be changed on a host from here; "" when it may."""
+        if self.parts.read_only:
+            return "this console is read-only"
+        view = self.board.hosts.get(host)
+        read_only = host in self.parts.read_only_hosts or (view is not None and view.read_only)
+        return f"{host} is read-only (hosts.toml)" if read_only else ""
+
+    def may_change(self, host: str) -> None:
+        """Raises RefusedError where nothing may be changed."""
+        if why := self.why_no_change(host):
+            try_ = "start it without --read-only" if self.parts.read_only else "change it in hosts.toml"
+            raise RefusedError(why, try_=try_)
 
     async def host(self, name: str) -> HostTools:
         """The tools for a host, opened when first asked for. Raises TransportError."""

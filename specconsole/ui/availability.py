@@ -21,12 +21,37 @@ _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop
              "end-bench": "bench", "forget": "forget", "remove-host": "remove_host", "reconnect": "reconnect",
              "found": "found_servers"}  # fmt: skip
 
+_OPENS_A_CHANGE = {"launch", "edit", "bench", "found"}
+"""Forms that look, and whose only end is a change."""
+_ON_LAUNCH_HOST = {"relaunch", "stop", "bench", "evidence"}
+_ON_SELECTED_HOST = {"attach", "found"}
+
+
+def hidden(action: Action, desk: Desk) -> bool:
+    """Whether a read-only console, or a read-only host, leaves nothing of the action: no place shows it then."""
+    if not (action.changes or action.action_id in _OPENS_A_CHANGE):
+        return False
+    return desk.commands.read_only or bool(_kept_host(action.action_id, desk))
+
+
+def _kept_host(name: str, desk: Desk) -> str:
+    """Why the host that an action would change is not to be changed; "" when it is."""
+    launch, host = desk.launch, desk.host
+    if name in _ON_LAUNCH_HOST and launch is not None:
+        return desk.commands.why_no_change(launch.host)
+    if name in _ON_SELECTED_HOST and host is not None:
+        return desk.commands.why_no_change(host.name)
+    if name == "launch" and desk.hosts():
+        reasons = [desk.commands.why_no_change(view.name) for view in desk.hosts()]
+        return reasons[0] if all(reasons) else ""
+    return ""
+
 
 def reason(action: Action, desk: Desk, session: LogSession | None) -> str:
     """One sentence that says why not; "" when it can be done."""
     name = action.action_id
-    if action.changes and desk.commands.read_only:
-        return "this console is read-only"
+    if hidden(action, desk):
+        return "this console is read-only" if desk.commands.read_only else _kept_host(name, desk)
     if name == "history" and desk.commands.history is None:
         return "no history is kept here"
     launch = desk.launch

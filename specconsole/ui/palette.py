@@ -20,7 +20,7 @@ class ActionsProvider(Provider):
 
     def _all(self) -> Iterator[tuple[str, str, Callable[[], Awaitable[None] | None]]]:
         screen = cast("ConsoleScreen", self.screen)
-        for action in screen.actions:
+        for action in screen.shown_actions():
             if action.action_id.startswith(("log-", "list-", "host-", "results-", "palette")):
                 continue
             why = screen.reason(action)

@@ -150,7 +150,7 @@ def test_bad_arguments_are_one_clear_line() -> None:
         [sys.executable, "-m", "specconsole", "--read-only", "demo"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ),
     )  # fmt: skip
-    assert (ended.returncode, ended.stdout) == (2, "")
+    assert (ended.returncode, ended.stdout) == (5, "")
     assert "read-only" in ended.stderr
 
 

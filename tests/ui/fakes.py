@@ -115,6 +115,7 @@ class FakeCommands:
     """Records what was asked; answers as scripted."""
 
     read_only: bool = False
+    read_only_hosts: tuple[str, ...] = ()
     measuring: MeasuringCommands | None = None
     history: HistoryCommands | None = None
     form: FormCommands | None = None
@@ -133,6 +134,11 @@ class FakeCommands:
 
     def can(self, what: str) -> str:
         return self.cannot.get(what, "")
+
+    def why_no_change(self, host: str) -> str:
+        if self.read_only:
+            return "this console is read-only"
+        return f"{host} is read-only (hosts.toml)" if host in self.read_only_hosts else ""
 
     def line_source(self, launch_id: str) -> LineSource | None:
         return self.sources.get(launch_id)

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from specconsole.errors import EXIT_CANCELLED, EXIT_OK, BadInputError, RefusedError
+from specconsole.errors import EXIT_CANCELLED, EXIT_OK, BadInputError
 
 if TYPE_CHECKING:
     from specconsole.core.launching.preflight import Finding
@@ -121,9 +121,7 @@ async def _copy(console: Console, order: LaunchOrder, args: argparse.Namespace) 
     profile = _ordered(order)
     draft = _draft_of(profile)
     tools = await console.supervisor.host(order.host)
-    view = console.board.hosts.get(order.host)
-    if args.read_only or (view is not None and view.read_only):
-        raise RefusedError("this console may change nothing there", where=order.host, try_="without --read-only")
+    console.supervisor.may_change(order.host)
     context = context_asked(profile) or await target_context(tools.transport, profile)
     if context is None:
         raise BadInputError("no context length is known", where=profile.source, try_="--set context_length=N")

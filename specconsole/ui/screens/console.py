@@ -172,11 +172,15 @@ class ConsoleScreen(Screen[None]):
     def offered(self) -> list[tuple[Action, str]]:
         """The footer's actions of the moment, in order, with the reason why each can't be done."""
         scope = self.scope
-        actions = [action for action in self.actions if action.footer and action.scope in ("any", scope)]
+        actions = [action for action in self.shown_actions() if action.footer and action.scope in ("any", scope)]
         # A pane's own keys come first: they are why the focus is there.
         actions.sort(key=lambda action: (action.footer >= 20, action.scope == "any" and scope not in ("any", "log"),
                                          action.footer))  # fmt: skip
         return [(action, self.reason(action)) for action in actions]
+
+    def shown_actions(self) -> list[Action]:
+        """Without what a read-only console or host leaves nothing of."""
+        return [action for action in self.actions if not availability.hidden(action, self.desk)]
 
     def reason(self, action: Action) -> str:
         return availability.reason(action, self.desk, self.log_pane.session)
@@ -273,7 +277,7 @@ class ConsoleScreen(Screen[None]):
         pane: Widget = {"log": self.log_pane, "launches": self.launches, "hosts": self.hosts,
                         "results": self.results}.get(scope, self.phase)  # fmt: skip
         about = getattr(pane, "HELP", "") or ""
-        return scope, about, [action for action in self.actions if action.scope in ("any", scope)]
+        return scope, about, [action for action in self.shown_actions() if action.scope in ("any", scope)]
 
     def title_content(self) -> Content:
         """For the terminal's own title bar."""

@@ -101,10 +101,11 @@ class ResultsScreen(ModalScreen[None]):
             yield Input(id="results-line")
             yield Static(self._keys(), id="results-keys")
 
-    @staticmethod
-    def _keys() -> Content:
+    def _keys(self) -> Content:
         parts: list[str | tuple[str, str]] = []
         for key, label in _KEYS:
+            if label == "note" and self.desk.commands.read_only:
+                continue
             parts += [(key, "bold $primary"), f" {label}  "]
         return row(*parts)
 
