@@ -73,6 +73,8 @@ def masked_spec(spec: LaunchSpec) -> dict[str, Any]:
     return {
         **shape,
         "argv": masked_argv(spec.argv),
+        "command": masked_argv(spec.command),
+        "log_command": masked_argv(spec.log_command),
         "env": {**env, **dict.fromkeys(spec.secret_names, "***")},
         "settings": settings,
     }
