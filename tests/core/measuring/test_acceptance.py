@@ -47,7 +47,7 @@ def test_counters_count_steps_without_a_draft_and_the_engine_figure_does_not() -
     after = SpecCounters(60, 240, 110, 1190, (52, 38, 10))
     delta = after.since(before)
     assert delta is not None
-    assert delta.per_position == (40, 30, 10)
+    assert list(delta.per_position) == [40, 30, 10]
     # 190 generated tokens of 10 requests: 180 decode tokens, 90 of them accepted drafts, so 90 steps; 50 had a draft.
     found = from_counters(delta, 180)
     assert found.accept_length == pytest.approx(2.0)
