@@ -14,7 +14,7 @@ from pathlib import Path
 
 from specconsole.core.measuring.run_plan import BenchOrder
 from specconsole.wiring import Console, state_folder
-from tests.engines import watched
+from tests.engines import watched, witness
 from tests.engines.engines import REPOSITORY
 from tests.support.tmux import Tmux
 
@@ -60,8 +60,10 @@ async def kept(console: Console, start: watched.Start, *, printed: tuple[str, ..
     for secret in printed:
         at = on_host.index(secret.encode())
         assert spool[at : at + len(secret)] == b"*" * len(secret), "masked at equal length, at the same offset"
+    line = await asyncio.to_thread(Path(f"/proc/{start.session}/cmdline").read_bytes)
+    assert KEY.encode() in line, "the trap: it stands in the process table"
     plan = await console.commands.stop_plan(start.launch_id)
-    assert any("--api-key" in line for line in plan.processes), "the trap: it stands in the process table"
+    assert plan.processes
     told = repr(plan) + repr(view) + json.dumps(view.reading.to_json() if view.reading is not None else None)
     assert not [secret for secret in SECRETS if secret in told]
     assert await asyncio.to_thread(in_files, state_folder()) == {}
@@ -112,13 +114,15 @@ def shown(
     tmux.wait_for(f"{name} @ {host}", timeout_s=120)
     tmux.wait_for("answers", timeout_s=120)
     screens = []
-    for keys in (("1",), ("w",), ("g",), ("PageDown",), ("i",), ("Escape",), ("K",)):
-        tmux.keys(*keys)
-        screens.append(_settled(tmux))
-    assert "--api-key ***" in screens[-1] or "--api-key" not in screens[-1]
-    tmux.keys("Escape")
-    for key in ("1", "g", "s", "End", "y"):
+    for key in ("1", "w", "g", "PageDown", "i", "Escape"):
         tmux.keys(key)
+        screens.append(_settled(tmux))
+    tmux.keys("K")
+    screens.append(tmux.wait_for(f"stop {name}?", timeout_s=60))
+    tmux.keys("Escape")
+    witness.wait_for(lambda: f"stop {name}?" not in tmux.screen(), 60, "the question is gone")
+    for keys in (("1",), ("g",), ("s",), ("-N", "60", "PageDown"), ("y",)):
+        tmux.keys(*keys)
         screens.append(_settled(tmux))
     raw = tmux.raw()
     copied = b"".join(base64.b64decode(part) for part in _COPIED.findall(raw))
@@ -129,7 +133,8 @@ def shown(
         assert b"*" * len(secret) in copied
     tmux.keys("q")
     tmux.exit_status(timeout_s=60)
-    assert in_files(folder / "state") == {}
+    found = in_files(folder / "state")
+    assert found == {}, found
 
 
 def _settled(tmux: Tmux) -> str:
