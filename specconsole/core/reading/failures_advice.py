@@ -7,27 +7,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from specconsole.core.reading.failures_budget import (
+    fewer_requests,
+    held_by_others,
+    holders_text,
+    no_room_for_pool,
+    out_of_memory,
+    pool_of_tokens,
+    shorter_context,
+)
 from specconsole.core.reading.model import Advice, FailureClass, Phase
 from specconsole.core.reading.where import Where
 
-_MARGIN_GIB = 1.0
-_STEP = 0.02
-
-# `Tried to allocate 3.56 GiB. GPU 0 has a total capacity of 139.80 GiB of which 2.78 GiB is free.` (torch 2.2 on)
-_OOM = re.compile(
-    r"Tried to allocate ([\d.]+) ([KMG]iB).*?total capacity of ([\d.]+) GiB of which ([\d.]+) ([KMG]iB) is free",
-    re.DOTALL,
-)
-_OTHERS = re.compile(r"Process \d+ has ([\d.]+) ([KMG]iB) memory in use")
-_OWN = re.compile(r"this process has ([\d.]+) ([KMG]iB) memory in use")
-_UNITS = {"KiB": 1 / 1024 / 1024, "MiB": 1 / 1024, "GiB": 1.0}
-
-
-def held_by_others(text: str) -> bool:
-    """Whether an out-of-memory message of torch says that other processes hold most of what is used."""
-    others = sum(float(size) * _UNITS[unit] for size, unit in _OTHERS.findall(text))
-    own = _OWN.search(text)
-    return own is not None and others > float(own[1]) * _UNITS[own[2]] and others > 1.0
+__all__ = ["advise", "held_by_others"]
 
 
 def advise(failure_class: FailureClass, text: str, phase: Phase | None, where: Where) -> Advice | None:
@@ -36,68 +28,48 @@ def advise(failure_class: FailureClass, text: str, phase: Phase | None, where: W
     return maker(text, phase, where) if maker else None
 
 
-def _memory_key(where: Where) -> tuple[str, float | None]:
-    if where.engine == "vllm":
-        value = where.facts.args.get("gpu_memory_utilization", 0.92 if where.facts.version else None)
-        return "gpu_memory_utilization", value if isinstance(value, int | float) else None
-    value = where.facts.args.get("mem_fraction_static")
-    return "mem_fraction_static", value if isinstance(value, int | float) else None
-
-
-def _gpu_oom(text: str, phase: Phase | None, where: Where) -> Advice:
-    what = {
-        "weights": "The weights do not fit: more GPUs (tensor parallel), a smaller or quantised model, or a draft less.",
-        "graph-capture": "Graphs need room beside the KV pool: a smaller static share, or fewer and smaller graph sizes.",
-        "kv-cache": "The pool and what comes after it do not fit together: a smaller static share, or a shorter context.",
-    }.get(phase or "", "A smaller static memory share leaves room for activations; so do fewer running requests.")
-    match = _OOM.search(text)
-    key, value = _memory_key(where)
-    if match is None or value is None or where.engine not in ("sglang", "vllm") or phase == "weights":
-        return Advice(what)
-    wanted, total = float(match[1]) * _UNITS[match[2]], float(match[3])
-    free = float(match[4]) * _UNITS[match[5]]
-    less = max(_STEP, (wanted - free + _MARGIN_GIB) / total) if total > 0 else _STEP
-    lower = math.floor((value - less) * 100) / 100
-    return Advice(what, {key: lower} if lower > 0.1 else None)
-
-
 def _kv(text: str, _phase: Phase | None, where: Where) -> Advice:
-    # `... the estimated maximum model length is 130944.` (vLLM's own estimate)
+    # `... (3.05 GiB KV cache is needed, which is larger than the available KV cache memory (1.0 GiB). ... the estimated
+    # maximum model length is 130944.` (vLLM's own estimate)
     if match := re.search(r"estimated maximum model length is (\d{1,12})", text):
-        return Advice(
-            "Lower the context to what fits, or give the KV cache more memory.", {"max_model_len": int(match[1])}
-        )
+        sizes = re.search(r"\(([\d.]+) GiB KV cache is needed.*?available KV cache memory \(([\d.]+) GiB", text)
+        needed, has = (float(sizes[1]), float(sizes[2])) if sizes else (None, None)
+        return shorter_context(int(match[1]), needed, has, where)
     # `larger than the maximum number of tokens that can be stored in KV cache (20480)`
     if match := re.search(r"can be stored in KV cache \((\d{1,12})\)", text):
-        return Advice(
-            "Lower the context to what fits, or give the KV cache more memory.", {"max_model_len": int(match[1])}
-        )
-    if "exceeds the maximum allowed length" in text:
-        return Advice("The KV pool holds hardly any token: raise max_total_tokens or the static memory share.")
-    key, value = _memory_key(where)
-    higher = round(min(0.97, value + 0.05), 2) if value is not None else None
-    return Advice(
-        "No room was left for the KV pool after the weights: a larger static share, a smaller model, or more GPUs.",
-        {key: higher} if higher is not None and value is not None and higher > value else None,
-    )
+        return shorter_context(int(match[1]), None, None, where)
+    if match := re.search(r"exceeds the maximum allowed length \((\d{1,12}) tokens", text):
+        return pool_of_tokens(where.budgets.kv_tokens or int(match[1]), where)
+    return fewer_requests(text, where) or no_room_for_pool(where)
 
 
 def _busy(text: str, _phase: Phase | None, _where: Where) -> Advice:
-    what = "Another process holds this GPU's memory: find it and stop it, or take another GPU."
+    holders = holders_text(text)
+    named = f" ({holders})" if holders else ""
+    what = f"Another process holds this GPU's memory{named}: find it and stop it, or take another GPU."
     # `Free memory on device (12.30/79.11 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB)`
     if match := re.search(r"\(([\d.]+)/([\d.]+) GiB\) on startup", text):
         share = math.floor(float(match[1]) / float(match[2]) * 100) / 100
-        return Advice(what, {"gpu_memory_utilization": share} if share >= 0.1 else None)
+        if share >= 0.1:
+            fits = f"{what} {match[1]} of {match[2]} GiB are free: gpu_memory_utilization {share:g} fits in."
+            return Advice(fits, {"gpu_memory_utilization": share})
     return Advice(what)
 
 
 def _host(text: str, _phase: Phase | None, _where: Where) -> Advice:
     if match := re.search(r"\(([\d.]+)/([\d.]+) GiB\) on startup", text):
         share = math.floor(float(match[1]) / float(match[2]) * 100) / 100
-        return Advice("Ask for no more memory than was free at start.", {"gpu_memory_utilization": share})
-    if re.search(r"/shm\b|\(shm\)|shared memory", text):  # `shmem-rss:0kB` of the kernel's OOM killer is not meant
         return Advice(
-            "Give the container more shared memory (--shm-size, or an emptyDir of medium Memory at /dev/shm)."
+            f"Ask for no more memory than was free at start, {match[1]} of {match[2]} GiB: "
+            f"gpu_memory_utilization {share:g}.",
+            {"gpu_memory_utilization": share},
+        )
+    if re.search(r"/shm\b|\(shm\)|shared memory", text):  # `shmem-rss:0kB` of the kernel's OOM killer is not meant
+        size = re.search(r"\(size (\d{1,15})\)", text)
+        missing = f": a segment of {int(size[1]) / 2**20:.1f} MiB did not fit" if size else ""
+        return Advice(
+            f"Shared memory (/dev/shm) is full{missing}. Give the container more: --shm-size, or an emptyDir of medium "
+            "Memory there."
         )
     return Advice("The host ran out of memory: raise the limit of the cgroup or job, or load fewer shards at once.")
 
@@ -108,11 +80,26 @@ def _context(text: str, _phase: Phase | None, where: Where) -> Advice:
     what = "Ask for no more context than the model was made for"
     if "Target model's context_length" in text:
         what = "The draft was made for less context: lower the server's, or allow the override for the draft"
-    return Advice(f"{what}.", {key: int(derived[1])} if derived else None)
+    asked = re.search(r"(?:User-specified|Target model's) (?:max_model_len|context_length) \((\d{1,12})\)", text)
+    change = f": {key} {asked[1]} -> {derived[1]}" if derived and asked else ""
+    return Advice(f"{what}{change}.", {key: int(derived[1])} if derived else None)
 
 
 def _text(text: str) -> Callable[[str, Phase | None, Where], Advice]:
     return lambda _text, _phase, _where: Advice(text)
+
+
+def _draft(text: str, _phase: Phase | None, _where: Where) -> Advice:
+    """No setting makes a draft fit that was made for another target; the sizes say which one it was made for."""
+    what = "The draft does not fit this target or this loader"
+    # `mat1 and mat2 shapes cannot be multiplied (7x12288 and 6144x2048)`: what it got, and what it was made for
+    if match := re.search(r"cannot be multiplied \(\d+x(\d{1,9}) and (\d{1,9})x\d+\)", text):
+        return Advice(f"{what}: it gets {match[1]} numbers a token from the target and was made for {match[2]}.")
+    # `size mismatch for x: copying a param with shape torch.Size([32000, 4096]) from checkpoint, the shape in current
+    # model is torch.Size([128256, 4096])`
+    if match := re.search(r"torch\.Size\(\[([\d, ]{1,40})\]\).*?torch\.Size\(\[([\d, ]{1,40})\]\)", text):
+        return Advice(f"{what}: its files hold [{match[1]}] where this target wants [{match[2]}].")
+    return Advice(f"{what}: check hidden size, vocabulary and architecture.")
 
 
 def _port(text: str, _phase: Phase | None, _where: Where) -> Advice:
@@ -121,7 +108,9 @@ def _port(text: str, _phase: Phase | None, _where: Where) -> Advice:
     return Advice(f"{which} is held by another process: stop that one or take another port.")
 
 
-def _argument(text: str, _phase: Phase | None, _where: Where) -> Advice:
+def _argument(text: str, _phase: Phase | None, where: Where) -> Advice:
+    if fewer := fewer_requests(text, where):
+        return fewer
     if "invalid device ordinal" in text:
         return Advice("More ranks than visible GPUs: lower the parallel sizes or widen CUDA_VISIBLE_DEVICES.")
     if match := re.search(r"unrecognized arguments: (.+)", text):
@@ -132,7 +121,7 @@ def _argument(text: str, _phase: Phase | None, _where: Where) -> Advice:
 
 
 _MAKERS: dict[FailureClass, Callable[[str, Phase | None, Where], Any]] = {
-    "gpu-oom": _gpu_oom,
+    "gpu-oom": out_of_memory,
     "kv-cache-too-small": _kv,
     "gpu-busy": _busy,
     "host-memory": _host,
@@ -149,9 +138,7 @@ _MAKERS: dict[FailureClass, Callable[[str, Phase | None, Where], Any]] = {
         "Compare the files with the repository (size, checksum) and fetch the named one again."
     ),
     "unsupported-model": _text("This build does not know the architecture or quantisation: a newer version may."),
-    "draft-mismatch": _text(
-        "The draft does not fit this target or this loader: check hidden size, vocabulary and architecture."
-    ),
+    "draft-mismatch": _draft,
     "import-error": _text("Install the missing library, or the build of it that matches the others."),
     "jit-build-failed": _text("A kernel did not compile: check the compiler, its headers and CUDA_HOME on the host."),
     "driver-mismatch": _text("Driver, toolkit and compiled kernels do not fit this GPU: compare their versions."),

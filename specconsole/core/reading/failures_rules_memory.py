@@ -51,6 +51,8 @@ MEMORY_RULES: tuple[Rule, ...] = (
     ),
     # `Input length (21 tokens) exceeds the maximum allowed length (2 tokens).` for the server's own warm-up (SGLang)
     rule("kv-cache-too-small", "exceeds the maximum allowed length", alone="suspect", start_only=True),
+    # `ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (854). Each decode sequence requires one ...`
+    rule("kv-cache-too-small", "exceeds available Mamba cache blocks"),
     # `[TensorRT-LLM][ERROR] ... Insufficient free memory for KV cache` / `No space for KV cache` (TensorRT-LLM)
     rule(
         "kv-cache-too-small",

@@ -66,6 +66,10 @@ STARTUP_RULES: tuple[Rule, ...] = (
     rule(
         "bad-argument", "number of available GPUs", r"(?:larger than|exceeds?) the (?:total )?number of available GPUs"
     ),
+    # `max_num_batched_tokens (64) must be greater than or equal to max_num_seqs (256).` (vLLM config/scheduler.py)
+    rule("bad-argument", "max_num_batched_tokens (", r"max_num_batched_tokens \(\d+\) must be greater"),
+    # `AssertionError: max_running_request is zero` (SGLang managers/tp_worker.py)
+    rule("bad-argument", "max_running_request is zero"),
     # `ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has
     # ... 7.5.`
     rule("bad-argument", "only supported on GPUs with compute capability"),

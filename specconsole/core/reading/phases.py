@@ -106,6 +106,11 @@ class Phases:
         return self.now.part
 
     @property
+    def done_share(self) -> float | None:
+        """How much of the bar that goes on was done, 0 to 1; None without one that knows its end."""
+        return self.bar.done / self.bar.total if self.bar is not None and self.bar.total else None
+
+    @property
     def nth(self) -> int:
         """How many earlier stays in the same phase and part there were."""
         here = self.now

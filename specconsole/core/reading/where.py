@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from specconsole.core.reading.budgets import Budgets
 from specconsole.core.reading.model import Part, Phase, ServerFacts
 
 
@@ -23,3 +24,7 @@ class Where:
     """Whether the arguments name a draft model or a method that has one."""
     start_line_no: int = 1
     """First line of this start."""
+    done_share: float | None = None
+    """How much of the present phase's bar was done, 0 to 1; None without a bar."""
+    budgets: Budgets = field(default_factory=Budgets)
+    """Where the GPU's memory went so far."""
