@@ -16,6 +16,25 @@ from specconsole.core.hardware.report import gpu_report
 from specconsole.core.views.host import GpuView, HostView
 from specconsole.errors import EXIT_BAD_INPUT, EXIT_OK, EXIT_UNREACHABLE
 from tests.support.fixtures_gpus import FakeGpus
+from tests.support.waiting import all_pids, is_alive
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Command lines of all that a process started, by pid, as /proc has them."""
+    parents: dict[int, int] = {}
+    for other in all_pids():
+        try:
+            parents[other] = int(Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {
+        one: Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        for one in found - {pid}
+        if Path(f"/proc/{one}/cmdline").exists()
+    }
 
 
 def test_one_look_for_a_person(fake_gpus: FakeGpus, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +99,20 @@ def test_watching_goes_on_until_it_is_interrupted(fake_gpus: FakeGpus) -> None:
     assert "Traceback" not in err
     # One stream for all the time.
     assert len([call for call in fake_gpus.calls() if "-l 1" in call]) == 1
+
+
+def test_watching_ends_with_its_tools_when_it_is_told_to(fake_gpus: FakeGpus) -> None:
+    argv = [sys.executable, "-m", "specconsole", "gpus", "local", "--watch", "--json", "--every", "2"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        watching.stdout.readline()
+        begun = descendants(watching.pid)
+        assert any("-l" in command.split() for command in begun.values()), begun
+        watching.send_signal(signal.SIGTERM)
+        _, err = watching.communicate(timeout=60)
+    assert (watching.returncode, err) == (128 + signal.SIGTERM, "")
+    # At once: a tool that nobody ended would live until it writes its next figures.
+    assert not [command for pid, command in begun.items() if is_alive(pid)]
 
 
 def test_a_slow_tool_is_asked_for_the_figures_only_and_says_so(

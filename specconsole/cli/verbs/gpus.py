@@ -18,7 +18,8 @@ HELP = "show GPUs, their processes and the machine around them, for several host
 
 
 EPILOG = (
-    "exit status: 0 all hosts told, 2 a name or argument is wrong, 3 a host can't be reached (the others are shown); "
+    "exit status: 0 all hosts told, 2 a name or argument is wrong, 3 a host can't be reached (the others are shown), "
+    "130 interrupted, 143 ended by SIGTERM; "
     "a GPU tool that is missing or broken is a line of its host"
 )
 
@@ -45,7 +46,11 @@ def run(args: argparse.Namespace) -> int:
     if args.every is not None and not 1 <= args.every <= 3600:
         raise BadInputError("--every takes 1 to 3600 seconds")
     hosts = list(dict.fromkeys(args.hosts)) or _known_hosts()
-    return asyncio.run(_watch(hosts, args) if args.watch else _once(hosts, args))
+    if not args.watch:
+        return asyncio.run(_once(hosts, args))
+    from specconsole.cli.ending import until_ended
+
+    return asyncio.run(until_ended(_watch(hosts, args)))
 
 
 def _known_hosts() -> list[str]:
