@@ -89,11 +89,11 @@ async def find(form: ProfileForm) -> None:
     def chosen(hit: Hit | None) -> None:
         if hit is None:
             return
-        if hit.kind != "field":
+        if not form.list.go_to(hit.path):
+            # Not in the form yet; or no more, since the server's own flags have come in meanwhile.
             form.model.show(hit.path)
             form.refresh_form()
-        if not form.list.go_to(hit.path):
-            return
+            form.list.go_to(hit.path)
         here = form.list.view
         if here is not None and here.field.kind not in ("switch", "on-off"):
             form.typing.begin(here.field, here.text)

@@ -69,14 +69,14 @@ def _ask_about_running(form: ProfileForm, order: FormOrder) -> None:
     if view is None or not runs or order.when_free:
         _start(form, order)
         return
-    choices = [("beside", "start it beside the one that runs"), ("", "not now")]
+    choices = [("beside", "start it beside the one that runs"), ("not-now", "not now")]
     if view.ours:
         # Somebody else's server is stopped from its own row, by typing its name.
         busy = f", {view.running_benches} benchmarks on it" if view.running_benches else ""
         choices.insert(0, ("stop", f"stop the one that runs, then start ({view.owner or 'owner unknown'}{busy})"))
 
     def chosen(word: str | None) -> None:
-        if word:
+        if word in ("stop", "beside"):
             _start(form, replace(order, stop_first=launch_id) if word == "stop" else order)
 
     form.app.push_screen(Picker(f"{view.name} runs on {view.host}", choices), chosen)
