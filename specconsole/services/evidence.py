@@ -1,7 +1,7 @@
 """What explains a hang, collected into one folder: stacks, collective settings, GPU samples, every rank's last words.
 
-The host is asked with a POSIX sh and what it has; py-spy only where it is there already. Nothing is signalled: py-spy
-stops a process for the moment of its look, as a debugger does.
+The host is asked with a POSIX sh and what it has; py-spy only where it is there already. Nothing is signalled and
+nothing is stopped: py-spy reads a process's memory while it goes on, which for one that hangs is as good.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if [ -z "$tool" ]; then
     [ -x "$beside" ] && tool=$beside
 fi
 [ -n "$tool" ] || { echo "py-spy is not on this host"; exit 3; }
-"$tool" dump --nonblocking --pid "$pid" 2>&1
+"$tool" dump --nonblocking --pid "$pid" 2>&1 || exit 3
 """
 
 

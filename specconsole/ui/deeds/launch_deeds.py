@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specconsole.ui.formatters import row, styled
-from specconsole.ui.text.card_text import change_text, proposed_change
+from specconsole.ui.text.card_text import change_text, proposed_change, values_before
 from specconsole.ui.text.launch_text import RUNNING
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def relaunch(screen: ConsoleScreen) -> None:
     change = proposed_change(view)
     lines = [row("the same profile on ", (view.host, "bold"), " again")]
     if change:
-        lines.append(row("with ", (change_text(change), "bold $success"), ", as the card proposes"))
+        lines.append(row("with ", (change_text(change, values_before(view)), "bold $success"), ", as the card proposes"))
     plan = None
     if view.state in RUNNING:
         plan = await screen.desk.commands.stop_plan(view.launch_id)
@@ -197,7 +197,7 @@ async def evidence(screen: ConsoleScreen) -> None:
         return
     lines = [
         styled("Into a new folder on this machine go:"),
-        styled("· py-spy's stacks of its ranks, where py-spy is on the host (each rank pauses for a moment)"),
+        styled("· py-spy's stacks of its ranks, where py-spy is on the host"),
         styled("· the NCCL environment of its processes"),
         styled("· the GPU samples so far, and the last lines of every rank"),
     ]
