@@ -12,38 +12,52 @@ from specconsole.core.launching.model_check import DraftMaps
 from specconsole.core.launching.model_files import Model, read_model
 from specconsole.core.launching.tokenizer_head import HEAD_BYTES, common_tokens
 from specconsole.errors import FileMissingError
-from specconsole.ports import Transport
+from specconsole.ports import Completed, Transport
 
 _LOOK_LIMIT_S = 60.0
-_FIRST_BYTES = (2 * 1024 * 1024, 64 * 1024 * 1024)
-"""Of a GGUF file: enough for most heads, then for the largest vocabularies."""
+_FIRST_BYTES = (2 * 1024 * 1024, 12 * 1024 * 1024, 64 * 1024 * 1024)
+"""Of a GGUF file: enough for small vocabularies, for 100,000 to 250,000 tokens with their merges, and for anything."""
+_FURTHER_BYTES = (64 * 1024, 1024 * 1024, 8 * 1024 * 1024)
+"""Of each further shard: it names its tensors and no vocabulary."""
 _MAP_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 async def look_at_model(transport: Transport, role: str, path: str) -> tuple[Checkpoint, Model]:
     """What is at a model's path, judged by itself. Raises TransportError, TimeoutError."""
-    found = Checkpoint("unknown")
-    for limit in _FIRST_BYTES:
+    first, further = 0, 0
+    while True:
+        limits = (_FIRST_BYTES[first], _FURTHER_BYTES[further])
         done = await transport.run_sh(
-            CHECKPOINT, [path, str(limit)], timeout_s=_LOOK_LIMIT_S, max_output_bytes=OUTPUT_LIMIT_BYTES
+            CHECKPOINT, [path, *map(str, limits)], timeout_s=_LOOK_LIMIT_S, max_output_bytes=OUTPUT_LIMIT_BYTES
         )
-        found = replace(Checkpoint("unknown"), path=path) if done.truncated else parse_checkpoint(done.stdout)
-        if found.kind != "single" or not _cut(found, limit):
-            break
-    return found, read_model(role, path, found)
+        # In a thread: a model of a hundred thousand tensors has headers that take a second to read.
+        found, cut = await asyncio.to_thread(_found, done, path)
+        more_first = path.rpartition("/")[2] in cut and first + 1 < len(_FIRST_BYTES)
+        more_further = bool(set(cut) - {path.rpartition("/")[2]}) and further + 1 < len(_FURTHER_BYTES)
+        if not more_first and not more_further:
+            return found, await asyncio.to_thread(read_model, role, path, found)
+        first, further = first + more_first, further + more_further
 
 
-def _cut(found: Checkpoint, limit: int) -> bool:
-    """Whether a GGUF file's head is longer than what was read of it."""
-    for one in found.files.values():
+def _found(done: Completed, path: str) -> tuple[Checkpoint, list[str]]:
+    """What is there, and the GGUF files whose head is longer than what was read of them."""
+    if done.truncated:
+        return replace(Checkpoint("unknown"), path=path), []
+    found = parse_checkpoint(done.stdout)
+    return found, _cut(found) if found.kind == "single" else []
+
+
+def _cut(found: Checkpoint) -> list[str]:
+    names: list[str] = []
+    for name, one in found.files.items():
         try:
             parse_gguf(one.head)
         except CutHeadError:
-            if limit <= len(one.head) < one.size_bytes:
-                return True
+            if len(one.head) < one.size_bytes:
+                names.append(name)
         except GgufError:
             continue
-    return False
+    return names
 
 
 async def read_maps(

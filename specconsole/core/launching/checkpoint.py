@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # $1: a model's folder or file. Packed, since headers of many shards are megabytes of text that shrink tenfold.
-# $2: bytes of a single file.
+# $2: bytes of a single file, $3: bytes of each further shard of a GGUF model.
 # `od` gives a safetensors header's length; what is longer than 8 MiB, or longer than its file, is not sent.
 CHECKPOINT = r"""
 {
-path=$1 limit=$2
+path=$1 limit=$2 further=$3
 case $path in '~/'*) path=$HOME/${path#'~/'} ;; esac
 send() { # $1 file, $2 bytes of it
   if [ ! -r "$1" ]; then printf 'unreadable %s\n' "${1##*/}"; return; fi
@@ -48,7 +48,7 @@ look() {
     case $path in
       *-00001-of-?????.gguf)
         stem=${path%-00001-of-?????.gguf}; all=${path#"$stem-00001"}
-        for one in "$stem"-?????"$all"; do [ "$one" = "$path" ] || send "$one" 1048576; done ;;
+        for one in "$stem"-?????"$all"; do [ "$one" = "$path" ] || send "$one" "$further"; done ;;
     esac
   else
     printf 'missing\n'

@@ -25,6 +25,7 @@ _BLOCKS: Mapping[int, tuple[int, int]] = {
     16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110), 22: (256, 82),
     23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2),
 }  # fmt: skip
+_LENGTH = struct.Struct("<Q")
 _MOST = 10_000_000
 """More entries than any file has: a length that lies."""
 
@@ -90,10 +91,26 @@ class _Bytes:
             if self.at + width > len(self.data):
                 raise CutHeadError("its head is longer than what was read")
             self.at += width
+        elif inner == _STRING:
+            self._skip_texts(size)
         else:
             for _ in range(size):
                 self.value(inner, depth + 1)
         return size
+
+    def _skip_texts(self, size: int) -> None:
+        """A vocabulary's words and merges: hundreds of thousands, of which only the lengths are looked at."""
+        data, at, last, unpack = self.data, self.at, len(self.data) - 8, _LENGTH.unpack_from
+        for _ in range(size):
+            if at > last:
+                raise CutHeadError("its head is longer than what was read")
+            (length,) = unpack(data, at)
+            if length > _MOST:
+                raise GgufError(f"its head claims {length} entries")
+            at += 8 + length
+        if at > len(data):
+            raise CutHeadError("its head is longer than what was read")
+        self.at = at
 
 
 def parse_gguf(head: bytes) -> GgufHead:

@@ -10,7 +10,7 @@ import json
 import math
 import struct
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 HEADER_LIMIT_BYTES = 100_000_000
 """The format's own limit."""
@@ -18,6 +18,7 @@ DTYPE_BYTES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4,
     "U32": 4, "F32": 4, "F64": 8, "I64": 8, "U64": 8,
 }  # fmt: skip
+_INT = {int}
 LFS_POINTER = b"version https://git-lfs"
 
 
@@ -25,8 +26,9 @@ class CorruptHeaderError(ValueError):
     """The head does not describe the file; the text says how."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
+    """One of perhaps a hundred thousand: a tuple is made twice as fast as a dataclass."""
+
     dtype: str
     shape: tuple[int, ...]
     start: int
@@ -101,6 +103,9 @@ def _tensor(name: str, entry: object) -> Tensor:
 
 
 def _whole(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(
-        isinstance(item, int) and not isinstance(item, bool) and 0 <= item < 2**63 for item in value
+    # By types, since a bool is an int to isinstance.
+    return (
+        type(value) is list
+        and set(map(type, value)) <= _INT
+        and (not value or (min(value) >= 0 and max(value) < 2**63))
     )
