@@ -45,6 +45,19 @@ class BadInputError(SpecconsoleError):
     exit_code = EXIT_BAD_INPUT
 
 
+class ConsentNeededError(BadInputError):
+    """Not done, because it would show a secret to others, until a person says that it may; `what` says to whom.
+
+    `subject` is the profile that the person is asked about.
+    """
+
+    exit_code = EXIT_REFUSED
+
+    def __init__(self, what: str, *, subject: str, where: str = "", try_: str = "") -> None:
+        super().__init__(what, where=where, try_=try_)
+        self.subject = subject
+
+
 class NotFoundError(SpecconsoleError):
     """Nothing of that name is known."""
 

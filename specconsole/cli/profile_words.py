@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
 def command_line(profile: Profile) -> str:
     """The command with `PORT` where a free one is picked at launch."""
-    argv = build_argv(profile, profile.port or 65536)
+    # Only shown, with the key masked.
+    argv = build_argv(replace(profile, allow_key_argument=True), profile.port or 65536)
     return show(["PORT" if word == "65536" else word.replace("65536", "PORT") for word in argv])
 
 

@@ -8,6 +8,7 @@ has too are spelled as there. This process adds the flags, the exit status and a
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--spec-draft-n-max", type=int, default=4, metavar="TOKENS", help="drafted a step at most")
     parser.add_argument("--spec-synth-len", type=float, default=0.0, metavar="TOKENS",
                         help="make acceptance up: tokens a target step on average (0: off)")  # fmt: skip
+    parser.add_argument("--api-key", default=os.environ.get("LLAMA_API_KEY"), metavar="KEY", help="LLAMA_API_KEY too")
     parser.add_argument("-lv", "--verbosity", type=int, default=3)
     return parser
 
@@ -49,6 +51,8 @@ def build_params(args: argparse.Namespace) -> Any:
     params.endpoint_metrics = True
     params.endpoint_slots = True
     params.endpoint_props = True
+    if args.api_key:
+        params.api_keys = [args.api_key]
     if args.draft:
         speculative = params.speculative
         speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]

@@ -75,6 +75,8 @@ class LaunchOrder:
     """Settings that differ from the profile's; a value of None removes the setting."""
     preflight: bool = True
     """False: nothing is looked at before the start, and a bad one fails by itself."""
+    allow_key_argument: bool = False
+    """A person has agreed that a key goes as an argument, where everybody on the host sees it."""
     when_free: bool = False
     """It waits on its host until the GPUs and ports that it needs are free, whatever becomes of this console."""
     look_every_s: float = 10.0
@@ -172,6 +174,9 @@ class Commands(Protocol):
 
     async def launch(self, order: LaunchOrder) -> str:
         """Returns the new launch's id as soon as its start is under way."""
+
+    def agree_to_key_argument(self, profile: str) -> None:
+        """The person agrees that this profile's key goes as an argument, as long as this console runs."""
 
     async def relaunch(self, launch_id: str, overrides: Mapping[str, Any]) -> str:
         """Stops it when it runs, then starts the same with `overrides`; returns the new id."""

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from specconsole.core.launching import lifecycle
-from specconsole.core.launching.command import override, profile_of
+from specconsole.core.launching.command import build_argv, override, profile_of
 from specconsole.core.launching.model_files import Model
 from specconsole.core.launching.needs import Needs, needs_of, passes_with_time
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.stopping import StopEvent
-from specconsole.errors import BadInputError, NotFoundError, RefusedError, SpecconsoleError
+from specconsole.errors import BadInputError, ConsentNeededError, NotFoundError, RefusedError, SpecconsoleError
 from specconsole.services.commands import LaunchOrder, StopPlan
 from specconsole.services.launch import LaunchWatch
 from specconsole.services.ordering import order_spec, refuse
@@ -49,6 +49,8 @@ class LaunchCommands:
         self._sup = supervisor
         self._parts = supervisor.parts
         self._ports = asyncio.Lock()
+        self._agreed: set[str] = set()
+        """Profiles whose key may go as an argument, as the person at this console said."""
 
     def _may_change(self, host: str) -> None:
         self._sup.may_change(host)
@@ -66,8 +68,11 @@ class LaunchCommands:
     ) -> str:
         """The same with a profile that need not stand in a file; `stop_first` is a launch to stop before."""
         self._may_change(order.host)
-        tools = await self._sup.host(order.host)
+        if order.allow_key_argument or profile.name in self._agreed:
+            profile = replace(profile, allow_key_argument=True)
         # Before the stop: a server that could not be started again stays.
+        build_argv(override(profile, order.overrides), profile.port)
+        tools = await self._sup.host(order.host)
         secrets = await asyncio.to_thread(secret_values, profile.secrets, profile.source, commands=True)
         if stop_first and self._sup.find(stop_first).state not in lifecycle.ENDED:
             await self.stop(stop_first, told)
@@ -131,6 +136,10 @@ class LaunchCommands:
             findings = (*preflight.never_free(), *findings)
         return findings, needs
 
+    def agree_to_key_argument(self, profile: str) -> None:
+        """The person agrees that this profile's key goes as an argument, as long as this console runs."""
+        self._agreed.add(profile)
+
     async def preflight(
         self, order: LaunchOrder, found: Callable[[Finding], None] = _unheard, told: Told = _quiet
     ) -> tuple[Finding, ...]:
@@ -139,9 +148,18 @@ class LaunchCommands:
         The first look at an environment may take a minute: its server is asked for its flags, and `told` says so.
         """
         profile = (await asyncio.to_thread(self._parts.read_profile, order.profile)).on(order.host)
+        asked: tuple[Finding, ...] = ()
+        try:
+            build_argv(override(profile, order.overrides), profile.port)
+        except ConsentNeededError as error:
+            # The rest is looked at all the same.
+            asked = (Finding("argument", "stop", error.what, error.try_, "key-argument"),)
+            profile = replace(profile, allow_key_argument=True)
+            found(asked[0])
         tools = await self._sup.host(order.host)
         spec = await order_spec(profile, order.overrides, tools.launcher, self._parts.us, self._parts.clock.wall_s())
-        return await self._look(override(profile, order.overrides), spec, tools, told, _HELP_AT_CHECK_S, found)
+        wanted = override(profile, order.overrides)
+        return (*asked, *await self._look(wanted, spec, tools, told, _HELP_AT_CHECK_S, found))
 
     async def _look(
         self,

@@ -73,6 +73,9 @@ class LookingOnly:
     async def launch(self, order: LaunchOrder) -> str:
         self._refuse()
 
+    def agree_to_key_argument(self, profile: str) -> None:
+        self._refuse()
+
     async def relaunch(self, launch_id: str, overrides: Mapping[str, Any]) -> str:
         self._refuse()
 

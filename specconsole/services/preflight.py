@@ -12,6 +12,7 @@ from specconsole.core.launching.checkpoint import Checkpoint
 from specconsole.core.launching.engine_flags import check_flags
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, judge_profile
 from specconsole.core.launching.findings import fix_text, gravest_first, in_its_words, of_flag, of_verdict
+from specconsole.core.launching.key_argument import consented
 from specconsole.core.launching.model_check import (
     GpuRoom,
     draft_path,
@@ -245,7 +246,7 @@ class Preflight:
             looks.target.facts if looks.target is not None else None,
             looks.draft.facts if looks.draft is not None else None,
         )
-        findings = [of_verdict(verdict) for verdict in verdicts]
+        findings = [consented(of_verdict(verdict), self._profile) for verdict in verdicts]
         findings += judge_context(self._profile, looks.target) if looks.target is not None else ()
         self._add(*(self._possible(finding) for finding in findings))
 

@@ -280,7 +280,7 @@ class Supervisor:
             log_command=spec.log_command if spec is not None else (),
         )
         api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
-        key = server_key(secrets or {})
+        key = server_key(secrets or {}, spec.settings if spec is not None else None)
         http = tools.http.with_key(key) if key else tools.http
         adopted = spec is not None and spec.adopted
         watch = LaunchWatch(

@@ -29,6 +29,7 @@ from specconsole.ui.window_state import WindowState
 
 if TYPE_CHECKING:
     from specconsole.core.views.question import Question
+    from specconsole.errors import ConsentNeededError
     from specconsole.services.board import Board
     from specconsole.services.commands import Commands, LaunchOrder
     from specconsole.ui.desk import Desk
@@ -85,7 +86,7 @@ class ConsoleApp(App[None]):
         for theme in themes:
             self.register_theme(theme)
         self._begin_with_theme(self.state.theme if self.state.theme in self.available_themes else DEFAULT_THEME)
-        self.errands = Errands(self._say)
+        self.errands = Errands(self._say, self._ask_consent)
         self.screen_of_all = ConsoleScreen(desk, actions)
         restore(self.screen_of_all, self.state)
         self._saving: asyncio.Future[None] | None = None
@@ -245,6 +246,12 @@ class ConsoleApp(App[None]):
     def _say(self, text: str, title: str, severity: str) -> None:
         level: Severity = "error" if severity == "error" else "warning" if severity == "warning" else "information"
         self.say(text, title=title, severity=level, timeout=12.0 if level != "information" else 6.0)
+
+    def _ask_consent(self, error: ConsentNeededError, again: Callable[[], None]) -> None:
+        """A key would go where others see it: the person says whether it may."""
+        from specconsole.ui.forms.consent import ask_consent
+
+        ask_consent(self, error, again)
 
     def copy_text(self, text: str) -> None:
         """To the terminal's clipboard, because the person asked."""

@@ -6,18 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from specconsole.errors import SpecconsoleError
+from specconsole.errors import ConsentNeededError, SpecconsoleError
 
 T = TypeVar("T")
 Say = Callable[[str, str, str], None]
 """(text, title, severity)"""
+Ask = Callable[[ConsentNeededError, Callable[[], None]], None]
+"""What a person must agree to, and what runs it again once they have."""
 
 
 class Errands:
     """Tasks with a name. They outlive no loop: whoever runs the window waits for `finish` before leaving it."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, ask: Ask | None = None) -> None:
         self._say = say
+        self._ask = ask
         self._tasks: dict[asyncio.Task[None], str] = {}
         self.progress: dict[str, str] = {}
         """Name -> the last line of each that runs."""
@@ -42,6 +45,11 @@ class Errands:
 
         try:
             value = await work(progress)
+        except ConsentNeededError as error:
+            if self._ask is None:
+                self._say(f"{error.what}\ntry: {error.try_}", name, "error")
+            else:
+                self._ask(error, lambda: self.start(name, work, done))
         except SpecconsoleError as error:
             text = f"{error.what}\ntry: {error.try_}" if error.try_ else error.what
             self._say(text, f"{name}: {error.where}" if error.where else name, "error")

@@ -171,6 +171,10 @@ class FakeCommands:
         self._call("launch", order)
         return "new"
 
+    def agree_to_key_argument(self, profile: str) -> None:
+        self._call("agree_to_key_argument", profile)
+        self.errors.pop("launch", None)
+
     async def relaunch(self, launch_id: str, overrides: Mapping[str, Any]) -> str:
         self._call("relaunch", (launch_id, dict(overrides)))
         return "again"

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from specconsole.errors import BadInputError, RefusedError
+from specconsole.errors import BadInputError, ConsentNeededError, RefusedError
 from specconsole.services.commands import AttachOrder, FoundServer, LaunchOrder, StopPlan
 from specconsole.ui.app import ConsoleApp
 from specconsole.ui.deeds import find_deed
+from specconsole.ui.forms.confirm import Confirm
 from specconsole.ui.keymap import ACTIONS, read_keymap
 from tests.ui.conftest import make_app, until
 from tests.ui.fakes import FakeCommands
@@ -454,3 +455,18 @@ async def test_a_fault_is_said_and_ends_nothing(monkeypatch: pytest.MonkeyPatch)
         assert all("ZeroDivisionError: of ours" in toast for toast in toasts(app))
         assert "ZeroDivisionError" in app.export_screenshot()
         assert app.desk.launch_id == "L2"
+
+
+async def test_a_key_that_would_be_seen_is_asked_about_once() -> None:
+    app = make_app()
+    commands = commands_of(app)
+    commands.errors["launch"] = ConsentNeededError("every user of the host sees it", subject="baseline", try_="--allow")
+    order = LaunchOrder("baseline", "gpu-a")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        for answer, placed in (("n", 1), ("y", 3)):
+            app._place(order)
+            await until(lambda: isinstance(app.screen, Confirm))
+            assert "every user of the host sees it" in "".join(str(line) for line in app.screen._lines)
+            await pilot.press(answer)
+            await until(lambda n=placed: sum(name == "launch" for name, _ in commands.calls) == n)
+        assert ("agree_to_key_argument", "baseline") in commands.calls

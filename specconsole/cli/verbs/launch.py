@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--look-every", type=seconds, default=10.0, metavar="SECONDS", help="with --when-free: between looks (10)"
     )
     parser.add_argument(
+        "--allow-key-argument",
+        action="store_true",
+        help="let a key go as an argument, where everybody on the host sees it (`ps`)",
+    )
+    parser.add_argument(
         "--no-preflight", action="store_true", help="look at nothing before the start (see `specconsole check`)"
     )
     parser.add_argument("--dry-run", action="store_true", help="look at everything, start nothing")
@@ -73,6 +78,7 @@ async def _launch(args: argparse.Namespace) -> int:
             not args.no_preflight,
             when_free=args.when_free,
             look_every_s=args.look_every,
+            allow_key_argument=args.allow_key_argument,
         )
         for name in args.profiles
     ]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from specconsole.core.launching.key_argument import check_key_argument
 from specconsole.core.launching.profile import ArgValue, Health, Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError
@@ -72,7 +73,10 @@ def command_words(profile: Profile) -> tuple[str, ...]:
 
 
 def build_argv(profile: Profile, port: int | None) -> tuple[str, ...]:
-    """The command line of a profile. Raises BadInputError for a secret that `ps` would show."""
+    """The command line of a profile; a key that goes as an argument stands in it as `${secret:NAME}`.
+
+    Raises ConsentNeededError for a key that `ps` would show without consent, BadInputError for one that is written out.
+    """
     words = _WORDS[profile.engine]
     argv = list(command_words(profile))
     for path, flag in ((profile.model, words.model), (profile.draft_model, words.draft)):
@@ -81,11 +85,7 @@ def build_argv(profile: Profile, port: int | None) -> tuple[str, ...]:
     for name, value in profile.args.items():
         plain = name.lstrip("-").replace("-", "_")
         if plain in _SECRET_WORDS and value not in ("", False):
-            raise BadInputError(
-                f"`args.{name}` would show in `ps` on the host",
-                where=profile.source,
-                try_="pass it under [secrets] as an environment variable",
-            )
+            check_key_argument(profile, name, value)
         argv += flag_words(name, value)
     given = {name.lstrip("-").replace("_", "-") for name in profile.args}
     if words.bind is not None and "host" not in given:
@@ -192,6 +192,7 @@ def build_spec(
         client_id=client_id,
         requested_at_s=now_s,
         console_version=version,
+        key_argument_allowed=profile.allow_key_argument,
     )
 
 
@@ -215,6 +216,7 @@ def profile_of(spec: LaunchSpec) -> Profile:
         draft_model=spec.draft_model,
         health=Health(spec.health_path, spec.health_timeout_s, spec.health_prompt),
         grace_s=spec.grace_s,
+        allow_key_argument=spec.key_argument_allowed,
         source=f"launch {spec.launch_id}",
     )
 

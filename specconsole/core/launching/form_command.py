@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from specconsole.core.launching.command import build_argv, command_words, show
@@ -74,7 +74,8 @@ def _units(profile: Profile, python: str | None) -> Iterator[tuple[str, str]]:
         yield f"env.{name}", f"{name}=***"
     for name, value in profile.env.items():
         yield f"env.{name}", f"{name}={shlex.quote(value)}"
-    argv = list(build_argv(profile, profile.port or NO_PORT))
+    # Only shown, with the key masked; whether it may go so is asked at the start.
+    argv = list(build_argv(replace(profile, allow_key_argument=True), profile.port or NO_PORT))
     if python is not None:
         argv = [word.replace("{python}", python) for word in argv]
     start = len(command_words(profile))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specconsole.core.launching.profile import KEYS, SECRET_USE, Profile, decode_profile
+from specconsole.core.launching.profile import KEY_ARGUMENTS, KEYS, SECRET_USE, Profile, decode_profile
 from specconsole.core.launching.toml_place import line_of, nearest
 from specconsole.errors import BadInputError
 
@@ -238,12 +238,26 @@ def _take_secrets(data: dict[str, Any], places: _Places) -> None:
         for variable, value in data.get("env", {}).items()
         if isinstance(value, str) and (match := SECRET_USE.fullmatch(value))
     }
+    args = data.get("args", {})
+    by_argument = {
+        match[1]
+        for name, value in args.items()
+        if is_key_argument(name) and isinstance(value, str) and (match := SECRET_USE.fullmatch(value))
+    }
+    if by_argument:
+        declared = {**{name: f"env:{name}" for name in by_argument}, **declared}
+        data["secrets"] = dict(declared)
     if used:
         data["env"] = {key: value for key, value in data["env"].items() if key not in used}
-        kept = {name: place for name, place in declared.items() if name not in used.values()}
+        kept = {name: place for name, place in declared.items() if name not in used.values() or name in by_argument}
         data["secrets"] = {**kept, **{variable: declared.get(name, f"env:{name}") for variable, name in used.items()}}
     for key, value in data.items():
         data[key] = _plain(value, (key,), places)
+
+
+def is_key_argument(name: str) -> bool:
+    """Whether a setting is a key that the server takes as an argument."""
+    return name.lstrip("-").replace("-", "_") in KEY_ARGUMENTS
 
 
 def _plain(value: Any, path: Path, places: _Places) -> Any:
@@ -254,6 +268,8 @@ def _plain(value: Any, path: Path, places: _Places) -> Any:
         return {key: _plain(item, (*path, key), places) for key, item in value.items()}
     if not isinstance(value, str):
         return value
+    if path[0] == "args" and is_key_argument(path[-1]) and SECRET_USE.fullmatch(value):
+        return value  # `command.build_argv` asks for consent
 
     def undone(match: re.Match[str]) -> str:
         if match["escaped"]:

@@ -66,7 +66,7 @@ def judge_port(port: int, free: bool, holders: Sequence[str]) -> Finding:
     if free:
         return Finding("port", "ok", f"port {port} is free")
     who = "; ".join(holders) if holders else "a process of another user"
-    free_one = "another port (--set port=0 picks a free one)"
+    free_one = f"another port (--set port=0 picks a free one); who holds it: specconsole holders --port {port}"
     return Finding("port", "stop", f"port {port} is held by {who}", free_one, fix={"port": 0})
 
 

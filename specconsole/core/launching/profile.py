@@ -19,6 +19,9 @@ ArgValue = str | int | float | bool | list[Any] | dict[str, Any]
 SECRET_USE = re.compile(r"\$\{secret:([A-Za-z_][\w-]*)\}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|ACCESS_KEY)$", re.IGNORECASE)
 
+KEY_ARGUMENTS = ("api_key", "admin_api_key")
+"""Settings whose value is a secret, and which engines take as arguments."""
+
 ENGINES = ("sglang", "vllm", "llamacpp", "other")
 
 
@@ -69,6 +72,8 @@ class Profile:
     """Seconds between TERM and KILL when it is stopped."""
     engine_version: str | None = None
     """The engine's version that it was written for: what rules go by where the host's own is not known."""
+    allow_key_argument: bool = False
+    """A person has agreed that a key goes as an argument, where everybody on the host sees it."""
     extends: tuple[str, ...] = ()
     """Names of the profiles that it builds on, nearest first."""
     by_host: Mapping[str, Profile] = field(default_factory=dict)
@@ -134,6 +139,12 @@ class _Decoder:
             raise self.error(path, f"must be seconds from 0 to 86400, not {value!r}")
         return float(value)
 
+    def switch(self, *path: str) -> bool:
+        value = self.table(path[:-1]).get(path[-1], False)
+        if not isinstance(value, bool):
+            raise self.error(path, f"must be true or false, not {_kind(value)}")
+        return value
+
     def texts(self, *path: str) -> tuple[str, ...]:
         value = self.table(path[:-1]).get(path[-1])
         if value is None:
@@ -173,6 +184,7 @@ def _kind(value: object) -> str:
 KEYS = (
     "name", "engine", "description", "tags", "command", "binary", "environment", "args", "env", "secrets", "host",
     "bind", "port", "working_dir", "model", "draft_model", "health", "grace_s", "engine_version",
+    "allow_key_argument",
 )  # fmt: skip
 HEALTH_KEYS = ("path", "timeout_s", "prompt")
 
@@ -219,6 +231,7 @@ def decode_profile(
         health=Health(take.text("health", "path"), take.seconds("health", "timeout_s"), take.text("health", "prompt")),
         grace_s=20.0 if grace_s is None else grace_s,
         engine_version=take.text("engine_version"),
+        allow_key_argument=take.switch("allow_key_argument"),
         source=source,
     )
 

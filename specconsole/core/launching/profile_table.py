@@ -33,6 +33,8 @@ def profile_table(profile: Profile) -> dict[str, Any]:
         table["bind"] = profile.bind
     if profile.port is not None:
         table["port"] = profile.port
+    if profile.allow_key_argument:
+        table["allow_key_argument"] = True
     if profile.grace_s != 20.0:
         table["grace_s"] = profile.grace_s
     health = {

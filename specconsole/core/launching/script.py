@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from specconsole.core.launching.profile import SECRET_USE
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError
 
@@ -92,8 +93,16 @@ def server_script(spec: LaunchSpec, umask: str = "022") -> str:
         lines.append('. "$dir/secrets.sh" || exit 73; rm -f "$dir/secrets.sh" || exit 73')
     if spec.working_dir:
         lines.append(f"cd {quote_path(spec.working_dir)} || exit 72")
-    lines.append("unset dir stat ticks up; exec " + " ".join(quote_path(word) for word in spec.argv))
+    lines.append("unset dir stat ticks up; exec " + " ".join(_argument(word, spec) for word in spec.argv))
     return "\n".join([*lines, "}", ""])
+
+
+def _argument(word: str, spec: LaunchSpec) -> str:
+    """One word of the server's command; a key, where a person has agreed to that, from its variable on the host."""
+    secret = SECRET_USE.fullmatch(word)
+    if secret is not None and spec.key_argument_allowed and secret[1] in spec.secret_names:
+        return f'"${secret[1]}"'
+    return quote_path(word)
 
 
 def wrapper_script(spec: LaunchSpec) -> str:

@@ -59,6 +59,8 @@ class LaunchSpec:
     log_command: tuple[str, ...] = ()
     """What prints an adopted server's log where there is no file."""
 
+    key_argument_allowed: bool = False
+    """A person has agreed that a key goes as an argument; `${secret:NAME}` in `argv` is then that secret."""
     needs: tuple[str, ...] = ()
     """What must be free for it, as `needs.Needs.words`; () where that was not looked at."""
     when_free: bool = False

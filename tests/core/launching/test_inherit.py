@@ -91,7 +91,7 @@ def test_a_secret_is_the_whole_value_of_a_variable() -> None:
         ('extends = "p1"\n[hosts.a]\nengine = "vllm"', "p0.toml:3", "can't differ by host", ""),
         ('extends = "p1"\nhosts = 1', "p0.toml:2", "must be a table for each host", ""),
         ('extends = "p1"\n[variables]\nx = []', "p0.toml:3", "must be text or a number", ""),
-        ('extends = "p1"\n[args]\napi_key = "${secret:K}"', "p0.toml:3", "would show in `ps`", "[env]"),
+        ('extends = "p1"\n[args]\nserved_model_name = "${secret:K}"', "p0.toml:3", "would show in `ps`", "[env]"),
         ('extends = "p1"\n[env]\nX = "a${secret:K}"', "p0.toml:3", "no place for a secret", "the whole value"),
         ('extends = "p1"\n[env]\nHF_TOKEN = "hf_x"', "p0.toml:3", "looks like a secret", "[secrets]"),
         ("[args]\nx = 1", "p0.toml", "`engine` is missing", ""),
