@@ -17,7 +17,7 @@ from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.lifecycle import FactName
 from specconsole.core.launching.observed import facts_of
 from specconsole.core.launching.stopping import StopEvent, describe_exit
-from specconsole.core.reading.model import Phase, Reading
+from specconsole.core.reading.model import Advice, Phase, Reading
 from specconsole.core.views.launch import LaunchState
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import Clock, HttpClient, Launcher
@@ -35,6 +35,7 @@ from specconsole.services.launch_view import (
     with_outlook,
 )
 from specconsole.services.log_intake import LogIntake
+from specconsole.services.remedies import remedy, with_remedy
 
 _LOADING: frozenset[Phase] = frozenset(
     ("distributed", "download", "weights", "kv-cache", "compile", "graph-capture", "warm-up", "ready", "serving")
@@ -78,6 +79,7 @@ class LaunchWatch:
         self._trouble = ""
         self._log_trouble = ""
         """Why the log can't be kept here; its launch is as it was."""
+        self._remedy: Advice | None = None
         self._left_over: tuple[str, ...] = ()
         self._stale_since_s: float | None = None
         self._news: LaunchRecord | Literal["folder-gone", "link-down"] | None = None
@@ -199,13 +201,14 @@ class LaunchWatch:
 
     def _read(self, *, over: bool) -> Reading:
         now_s = self._clock.monotonic_s()
-        return self.intake.shown.reading(
+        reading = self.intake.shown.reading(
             None if over else now_s,
             dead=over and self.record.alive is False,
             exit_code=self.record.exit_status if over else None,
             stop_asked=self.record.stop is not None,
             gpu=None if over else gpu_activity(self._board.hosts.get(self.host), self.record.launch_id, now_s),
         )
+        return with_remedy(reading, self._remedy)
 
     def report(self, record: LaunchRecord | None) -> None:
         """What the host said of it just now; None: its folder is gone."""
@@ -355,6 +358,8 @@ class LaunchWatch:
             with suppress(SpecconsoleError, TimeoutError):
                 self.record = await self._launcher.observe(self.launch_id) or self.record
         await self.account.recall(self.record)
+        if self.state == "failed":
+            self._remedy = await remedy(self._launcher, self.record, self._read(over=True))
         await self._publish_reading()
 
     def trouble(self, text: str) -> None:

@@ -105,7 +105,8 @@ async def relaunch(screen: ConsoleScreen) -> None:
     change = proposed_change(view)
     lines = [row("the same profile on ", (view.host, "bold"), " again")]
     if change:
-        lines.append(row("with ", (change_text(change, values_before(view)), "bold $success"), ", as the card proposes"))
+        text = change_text(change, values_before(view))
+        lines.append(row("with ", (text, "bold $success"), ", as the card proposes"))
     plan = None
     if view.state in RUNNING:
         plan = await screen.desk.commands.stop_plan(view.launch_id)

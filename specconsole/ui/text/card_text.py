@@ -42,9 +42,24 @@ def proposed_change(view: LaunchView | None) -> Mapping[str, Any]:
     return (advice.set or {}) if advice is not None else {}
 
 
-def change_text(change: Mapping[str, Any]) -> str:
-    """`mem_fraction_static = 0.84, tp_size = 4`; a removed setting is `no …`."""
-    return ", ".join(f"no {name}" if value is None else f"{name} = {value}" for name, value in change.items())
+def change_text(change: Mapping[str, Any], was: Mapping[str, Any] | None = None) -> str:
+    """`mem_fraction_static 0.88 -> 0.84, tp_size = 4`; a removed setting is `no …`, one whose old value is not in `was`
+    has none."""
+    known = was or {}
+
+    def text(name: str, value: Any) -> str:
+        plain = name.removeprefix("args.")
+        if value is None:
+            return f"no {plain}"
+        return f"{plain} {known[plain]} -> {value}" if plain in known else f"{plain} = {value}"
+
+    return ", ".join(text(name, value) for name, value in change.items())
+
+
+def values_before(view: LaunchView) -> dict[str, Any]:
+    """What the launch had, as its server printed it: what a change starts from."""
+    args = dict(view.reading.server.args) if view.reading is not None else {}
+    return args if view.port is None else {**args, "port": view.port}
 
 
 def card(
@@ -105,7 +120,7 @@ def _failure(view: LaunchView, kind: str, before: Sequence[str], width: int, *, 
         first, *rest = _wrapped(failure.advice.text, width - 8, 3)
         lines.append(fit(row(("  try  ", "bold $success"), first), width))
         lines += [fit(styled(f"       {part}"), width) for part in rest]
-    relaunch = f"relaunch with {change_text(change)}" if change else "relaunch as it was"
+    relaunch = f"relaunch with {change_text(change, values_before(view))}" if change else "relaunch as it was"
     lines.append(_keys(width, ("R", relaunch), ("!", "the line"), ("e", "edit"), ("c", "fold")))
     return lines
 
