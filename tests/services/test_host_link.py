@@ -202,7 +202,8 @@ _SECOND_FACTORS = {
     "password": {"AuthenticationMethods": "publickey,password", "PasswordAuthentication": "yes"},
     # The words are the host's: PAM asks, as it would for a code.
     "keyboard-interactive": {
-        "AuthenticationMethods": "publickey,keyboard-interactive", "KbdInteractiveAuthentication": "yes", "UsePAM": "yes",
+        "AuthenticationMethods": "publickey,keyboard-interactive", "KbdInteractiveAuthentication": "yes",
+        "UsePAM": "yes",
     },
 }  # fmt: skip
 
