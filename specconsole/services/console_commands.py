@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from specconsole.core.launching.profile import Profile
 from specconsole.errors import NotFoundError, SpecconsoleError
@@ -23,7 +23,7 @@ from specconsole.services.evidence import collect_evidence
 from specconsole.services.form_desk import FormDesk, FormFiles, FormOrder
 from specconsole.services.history_commands import HistoryDesk
 from specconsole.services.holder_commands import HolderCommands
-from specconsole.services.launch_commands import LaunchCommands
+from specconsole.services.launch_commands import LaunchCommands, Told
 from specconsole.services.measuring_commands import MeasuringCommands
 from specconsole.services.supervisor import Supervisor
 
@@ -40,6 +40,10 @@ _CHANGES = (
     "evict",
     "collect_evidence",
 )
+
+
+def _unheard(text: str) -> None:
+    del text
 
 
 class HostDesk(Protocol):
@@ -96,6 +100,13 @@ class ConsoleCommands(LaunchCommands):
     def why_no_change(self, host: str) -> str:
         """Why nothing may be changed on this host from here; "" when it may."""
         return self._sup.why_no_change(host)
+
+    async def relaunch(self, launch_id: str, overrides: Mapping[str, Any], told: Told = _unheard) -> str:
+        """Also of a launch that is only in the history. Raises RefusedError with the reason where its host can't say
+        what it was made from."""
+        if self.history is not None and launch_id not in self._sup.watches:
+            launch_id = await self.history.watched(launch_id)
+        return await super().relaunch(launch_id, overrides, told)
 
     def line_source(self, launch_id: str) -> LineSource | None:
         """None while nothing of its log has arrived."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from specconsole.core.launching.difference import Difference
 from specconsole.core.views.history import HistoryPage, HistoryQuery, HistoryRow
 from specconsole.core.views.launch import LaunchState, LaunchView
-from specconsole.errors import NotFoundError, SpecconsoleError
+from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
 from specconsole.services.history import LaunchHistory
 from specconsole.services.history_reading import kept_log
 from specconsole.services.history_sides import Sides
@@ -87,6 +87,16 @@ class HistoryDesk(LaunchHistory):
                 why = f"its folder is gone from {row.host}"
         await self._show_kept(row)
         return why
+
+    async def watched(self, word: str) -> str:
+        """The id of a launch that is watched from here on. Raises RefusedError with what stands in the way."""
+        row = await self.find(word)
+        if row.launch_id not in self.supervisor.watches and (why := await self.open(row.launch_id)):
+            raise RefusedError(
+                f"{row.profile} can't be started again as it was: {why}", where=row.launch_id,
+                try_=f"specconsole launch {row.profile}",
+            )  # fmt: skip
+        return row.launch_id
 
     async def _show_kept(self, row: HistoryRow) -> None:
         folder = self._parts.state_folder / "spool" / folder_name(row.host) / row.launch_id

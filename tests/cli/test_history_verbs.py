@@ -21,6 +21,9 @@ OOM = (
     "import sys\n"
     "print('[2026-11-29 14:00:01] server_args=ServerArgs(model_path=\\'/m/Qwen\\', mem_fraction_static=0.88)')\n"
     "print('[2026-11-29 14:00:09 TP0] Load weight begin. avail mem=139.00 GB')\n"
+    "print('[2026-11-29 14:00:19 TP0] Load weight end. elapsed=9.1 s, avail mem=60.00 GB, mem usage=79 GB.')\n"
+    "print('[2026-11-29 14:00:20 TP0] Memory pool end. avail mem=16.00 GB')\n"
+    "print('[2026-11-29 14:00:21 TP0] Capture cuda graph begin. This takes minutes. avail mem=16.00 GB')\n"
     "print('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.38 GiB. GPU 3 has a total capacity of "
     "94.97 GiB of which 1.06 GiB is free.')\n"
     "sys.exit(1)\n"
@@ -178,3 +181,44 @@ def test_a_window_opens_over_a_store_that_is_none(isolated_home: Path, start_tmu
     tmux = start_tmux([sys.executable, "-m", "specconsole"], columns=120, rows=36)
     wait_until(lambda: "without history" in tmux.screen(), timeout_s=60, what="it says so")
     tmux.keys("q")
+
+
+def test_relaunch_is_as_launched_or_as_proposed(verbs: Verbs, tmp_path: Path) -> None:
+    path = write_profile(tmp_path, "dies", [sys.executable, "-c", OOM, "--"], engine="sglang", args={"tp_size": 2})
+    first = launched(verbs, path, "--set", "mem_fraction_static=0.88", "--no-preflight")
+    wait_until(lambda: rows(verbs("history", "--json"))[0]["outcome"] == "failed", what="it failed")
+    path.unlink()
+    requested = json.loads((Path(first["log_path"]).parent / "requested.json").read_text())
+    done = verbs("relaunch", first["launch_id"], "--as-proposed", "--json")
+    assert done.status == 0, done.err
+    # 1.32 GiB missing and 1 spare of 139: 0.88 - 0.0167.
+    assert "with mem_fraction_static = 0.86" in done.err
+    again = json.loads((Path(done.json["log_path"]).parent / "requested.json").read_text())
+    assert again["argv"] == [word.replace("0.88", "0.86") if word == "0.88" else word for word in requested["argv"]]
+    same = verbs("relaunch", first["launch_id"][:-1], "--set", "tp_size=4").out.strip()
+    rows_ = {row["launch_id"]: row for row in rows(verbs("history", "--profile", "dies", "--json"))}
+    assert "--tp-size 4 --mem-fraction-static 0.88" in rows_[same]["command"]
+    assert verbs("relaunch", "nothing").status == 4
+    assert verbs("--read-only", "relaunch", "dies").status == 5
+
+
+def test_relaunch_names_whom_it_would_stop(verbs: Verbs, tmp_path: Path) -> None:
+    first = launched(verbs, write_profile(tmp_path, "p", victim_argv()))
+    requested = Path(first["log_path"]).parent / "requested.json"
+    shape = json.loads(requested.read_text())
+    requested.write_text(json.dumps({**shape, "owner": "eva@pc", "client_id": "x" * 32}) + "\n")
+    done = verbs("relaunch", "last")
+    assert done.status == 5
+    assert "p was started by eva@pc" in done.err
+    assert "owner eva@pc" in done.err
+    done = verbs("relaunch", "last", "--theirs", "p", "--json")
+    assert done.status == 0, done.err
+    second = done.json
+    try:
+        assert second["launch_id"] != first["launch_id"]
+        outcomes = {row["launch_id"]: row["outcome"] for row in rows(verbs("history", "--json"))}
+        assert outcomes[first["launch_id"]] == "stopped"
+        argv = json.loads((Path(second["log_path"]).parent / "requested.json").read_text())["argv"]
+        assert argv == shape["argv"]
+    finally:
+        assert verbs("stop", second["launch_id"]).status == 0

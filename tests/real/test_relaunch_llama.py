@@ -15,7 +15,7 @@ import pytest
 
 from specconsole.core.views.launch import LaunchView
 from specconsole.demo.models import ModelFiles
-from specconsole.errors import NotFoundError
+from specconsole.errors import RefusedError
 from specconsole.services.commands import LaunchOrder
 from specconsole.ui.text.card_text import change_text, proposed_change
 from specconsole.wiring import open_supervisor
@@ -60,9 +60,7 @@ async def test_an_ended_launch_is_started_again_exactly_as_it_was(tmp_path: Path
     # Another console, long after: the launch is not watched until it is opened from the history.
     async with open_supervisor(()) as console:
         await console.supervisor.host("local")
-        with pytest.raises(NotFoundError):
-            await console.commands.relaunch(first_id, {})
-        assert await console.history.open(first_id) == ""
+        assert first_id not in console.board.launches
         again_id = await console.commands.relaunch(first_id, {})
         again = await console.supervisor.wait(again_id, answers, timeout_s=90)
         try:
@@ -102,12 +100,14 @@ async def test_a_launch_on_a_host_that_is_not_there_is_shown_and_not_started(
         assert source is not None
         assert source.size_bytes >= size
         assert source.lines(0, 3) == log.splitlines()[:3]
-        with pytest.raises(NotFoundError):
+        with pytest.raises(RefusedError, match="local is not watched here"):
             await console.commands.relaunch(first_id, {})
     shutil.rmtree(folder)
     async with open_supervisor(()) as console:
         await console.supervisor.host("local")
         assert "folder is gone" in await console.history.open(first_id)
+        with pytest.raises(RefusedError, match="folder is gone"):
+            await console.commands.relaunch(first_id, {})
         assert console.commands.line_source(first_id) is not None
 
 
