@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.command import Provider
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.theme import Theme
 
 from specconsole.ui.errands import Errands
-from specconsole.ui.formatters import safe
+from specconsole.ui.formatters import safe, safe_lines
 from specconsole.ui.keymap import ACTIONS, Action
 from specconsole.ui.memory import restore, snapshot
 from specconsole.ui.notices import Notices
+from specconsole.ui.questions import Questions
 from specconsole.ui.screens.console import ConsoleScreen
 from specconsole.ui.terminal import POP_TITLE, PUSH_TITLE, clipboard_sequence, on_end_signals, title_sequence
 from specconsole.ui.theme_files import DEFAULT_THEME, VARIABLE_DEFAULTS
@@ -28,7 +28,6 @@ from specconsole.ui.typed_ahead import Lap, TypedAhead
 from specconsole.ui.window_state import WindowState
 
 if TYPE_CHECKING:
-    from specconsole.core.views.question import Question
     from specconsole.errors import ConsentNeededError
     from specconsole.services.board import Board
     from specconsole.services.commands import Commands, LaunchOrder
@@ -50,9 +49,8 @@ class ConsoleApp(App[None]):
     TITLE = "specconsole"
     # Read with the module, before any loop runs.
     CSS = (Path(__file__).parent / "screens" / "console.tcss").read_text("utf-8")
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {lambda: _palette_provider()}
+    # Ours is opened by an action of the key table.
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "screen.act('copy')", show=False),
         Binding("ctrl+q", "quit", show=False, priority=True),
@@ -95,7 +93,7 @@ class ConsoleApp(App[None]):
         self._ticks = 0
         self._last_second = -1
         self._titled = ""
-        self._asked: set[str] = set()
+        self._questions = Questions(self)
         self._ahead = TypedAhead(self._has_focus, self._give_key, time.monotonic)
         self._faults: set[str] = set()
 
@@ -136,7 +134,6 @@ class ConsoleApp(App[None]):
         return self.screen_of_all
 
     def on_mount(self) -> None:
-        self.restore()
         on_end_signals(self.exit)
         self._write_terminal(PUSH_TITLE)
         self.set_interval(TICK_S, self.tick)
@@ -200,7 +197,7 @@ class ConsoleApp(App[None]):
             self._board_version = board.version
             screen.refresh_facts()
             self._notices.take()
-            self._ask_questions()
+            self._questions.look()
             self._update_title()
         else:
             screen.refresh_log()
@@ -212,30 +209,6 @@ class ConsoleApp(App[None]):
             screen.errands_line.show(self.errands.progress)
         if self._ticks % STATE_EVERY_TICKS == 0:
             self.remember()
-
-    def _ask_questions(self) -> None:
-        """Shows the oldest question that is not shown yet; closes what was settled elsewhere."""
-        open_ids = set(self.desk.board.questions)
-        self._asked &= open_ids
-        shown: Question | None = getattr(self.screen, "question", None)
-        if shown is not None and shown.question_id not in open_ids:
-            self.screen.dismiss(None)
-        for question in self.desk.board.questions.values():
-            if question.question_id not in self._asked:
-                self._asked.add(question.question_id)
-                self._show_question(question)
-
-    def _show_question(self, question: Question) -> None:
-        from specconsole.ui.forms.host_forms import Answer
-
-        def answered(text: str | None) -> None:
-            if question.question_id not in self.desk.board.questions:
-                return
-            self.errands.start(
-                f"answer {question.host}", lambda _: self.desk.commands.answer(question.question_id, text)
-            )
-
-        self.push_screen(Answer(question), answered)
 
     # Telling the person
 
@@ -316,16 +289,7 @@ class ConsoleApp(App[None]):
             event.prevent_default()
             field.insert_text_at_cursor(event.character)
 
-    # Palette
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Ours stand in the palette's provider; of Textual's only the picture is of use."""
-        yield SystemCommand("Save a picture", "Save this screen as an SVG file", self.deliver_screenshot)
-
     # Memory
-
-    def restore(self) -> None:
-        """Selection, tabs, scroll and switches of the last time."""
 
     def remember(self) -> None:
         """Takes them up in `state`, and writes them down beside the loop when they differ."""
@@ -334,15 +298,3 @@ class ConsoleApp(App[None]):
             self.state = state
             if self._save is not None:
                 self._saving = asyncio.get_running_loop().run_in_executor(None, self._save, state)
-
-
-def _palette_provider() -> type[Provider]:
-    # Loaded when the palette opens: the first paint need not pay for it.
-    from specconsole.ui.palette import ActionsProvider
-
-    return ActionsProvider
-
-
-def safe_lines(text: str) -> str:
-    """Safe text that may have several lines."""
-    return "\n".join(safe(line) for line in text.split("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from textual.content import Content
 
@@ -24,6 +25,11 @@ def safe(text: str) -> str:
     if text.isprintable() and text.isascii():
         return text
     return text.translate(_CONTROL_PICTURES)
+
+
+def safe_lines(text: str) -> str:
+    """Safe text that may have several lines."""
+    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def styled(text: str, style: str = "") -> Content:
@@ -57,6 +63,17 @@ def spread(left: Content, right: Content, width: int) -> Content:
     return fit(left, room) + right if room > 0 else right
 
 
+def joined_whole(words: Sequence[str], width: int) -> str:
+    """As many words as fit whole, the first ones first, with ` · ` between: half a figure is a wrong one."""
+    text = ""
+    for word in words:
+        longer = f"{text} · {word}" if text else word
+        if len(longer) > width:
+            break
+        text = longer
+    return text
+
+
 def bar(ratio: float | None, width: int) -> str:
     """A bar of eighths of a cell; dots where the ratio is unknown."""
     if ratio is None:
@@ -64,6 +81,17 @@ def bar(ratio: float | None, width: int) -> str:
     eighths = round(min(1.0, max(0.0, ratio)) * width * 8)
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "") + "░" * (width - full - (1 if rest else 0))
+
+
+def line_bar(ratio: float | None, width: int) -> tuple[str, str]:
+    """(what is filled, what is left) of a thin bar in halves of a cell, for bars that stand in rows: full blocks would
+    run together. All of it dots where the ratio is unknown.
+    """
+    if ratio is None:
+        return "", "·" * width
+    halves = round(min(1.0, max(0.0, ratio)) * width * 2)
+    filled = "━" * (halves // 2) + "╸" * (halves % 2)
+    return filled, "─" * (width - len(filled))
 
 
 def duration(seconds: float | None) -> str:

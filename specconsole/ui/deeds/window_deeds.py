@@ -20,7 +20,9 @@ async def help(screen: ConsoleScreen) -> None:
 
 
 async def palette(screen: ConsoleScreen) -> None:
-    screen.app.action_command_palette()
+    from specconsole.ui.palette import open_palette
+
+    open_palette(screen)
 
 
 async def cancel(screen: ConsoleScreen) -> None:

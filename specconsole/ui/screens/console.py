@@ -17,7 +17,6 @@ from textual.widget import Widget
 from specconsole.errors import SpecconsoleError
 from specconsole.ui import availability
 from specconsole.ui.deeds import find_deed
-from specconsole.ui.formatters import styled
 from specconsole.ui.keymap import Action, bindings
 from specconsole.ui.messages import ActionAsked, HostPicked, LaunchPicked
 from specconsole.ui.widgets.card_pane import CardPane
@@ -42,7 +41,6 @@ class ConsoleScreen(Screen[None]):
     """All panes. What a key does stands in `deeds`; what may be done, in `availability`."""
 
     AUTO_FOCUS = ""
-    ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, desk: Desk, actions: Sequence[Action]) -> None:
@@ -154,7 +152,7 @@ class ConsoleScreen(Screen[None]):
     def _refresh_note(self) -> None:
         """On a small screen the log's state stands beside the tabs."""
         if self.small:
-            self.small_top.note = styled(self.log_pane.note if self.pane == "log" else "", "$muted")
+            self.small_top.note = self.log_pane.state_words() if self.pane == "log" else []
             self.small_top.update()
 
     # Keys

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from specconsole.ui.formatters import bar, duration, fit, row, spread, styled
+from specconsole.ui.formatters import duration, fit, line_bar, row, spread, styled
 from specconsole.ui.widgets.gpu_graphs import spark
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ _FLAGS = {
     "hw-slowdown": ("H", "$error"), "power-brake": ("B", "$error"), "sync-boost": ("S", "$muted"),
     "app-clocks": ("A", "$muted"), "display-clocks": ("D", "$muted"),
 }  # fmt: skip
-_VERTICAL = " ▁▂▃▄▅▆▇█"
+_VERTICAL = " ▁▂▃▄▅▆▇"
+"""Not up to the full block: columns of busy GPUs would be a slab that hides the line above."""
 
 Part = str | tuple[str, str]
 
@@ -118,7 +119,8 @@ def gpu_line(
     cells = max(4, min(10, width - 23 - (flags_width + 1 if flags_width else 0)))
     share = None if gpu.util_pct is None else gpu.util_pct / 100
     bar_style = "$muted" if dim or not gpu.util_pct else "$primary"
-    parts: list[Part] = [(f" {gpu.index:>2} ", "$muted"), (bar(share, cells), bar_style), _util(gpu)]
+    filled, left = line_bar(share, cells)
+    parts: list[Part] = [(f" {gpu.index:>2} ", "$muted"), (filled, bar_style), (left, "$rule"), _util(gpu)]
     parts.append(_memory(gpu, levels))
     parts.append(_degrees(gpu, levels))
     if wide >= 12:
@@ -175,7 +177,12 @@ def gpu_summary(host: HostView, width: int, *, levels: GpuLevels = DEFAULT_LEVEL
         elif gpu.util_pct is None:
             columns.append(("·", "$muted"))
         else:
-            columns.append((_VERTICAL[max(1, round(gpu.util_pct / 100 * 8))], "$primary" if gpu.util_pct else "$muted"))
+            columns.append(
+                (
+                    _VERTICAL[max(1, round(gpu.util_pct / 100 * (len(_VERTICAL) - 1)))],
+                    "$primary" if gpu.util_pct else "$muted",
+                )
+            )
     parts: list[Part] = [name, (f"{len(host.gpus)}× ", "$muted"), *columns]
     if loads:
         low, high = min(loads), max(loads)

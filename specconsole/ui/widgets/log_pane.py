@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from specconsole.ui.formatters import count, fit, row, styled
+from specconsole.ui.formatters import count, fit, joined_whole, row, styled
 from specconsole.ui.log.view import LogView
 from specconsole.ui.messages import LaunchPicked
 from specconsole.ui.text.launch_text import MARKS
@@ -90,7 +90,6 @@ class LogPane(Titled, Vertical):
         self.search_line = SearchLine(self)
         self._sessions: dict[str, LogSession] = {}
         self._shown_id = ""
-        self.note = ""
         self.waiting_places: dict[str, int] = {}
         """First line on the screen of logs that were left standing still and are not shown yet, by launch."""
         self.first_level: Level = "debug"
@@ -170,7 +169,8 @@ class LogPane(Titled, Vertical):
         session, launch = self.session, self.desk.launch
         if session is None:
             return []
-        words = [", ".join(sorted(session.ranks))] if session.ranks else []
+        ranks = sorted(session.ranks)
+        words = [", ".join(ranks) if len(ranks) <= 2 else f"{len(ranks)} ranks"] if ranks else []
         words += [LEVEL_WORDS[session.least]] if session.least != "debug" else []
         words += ["folded"] if session.fold else []
         if session.range.by_keys:
@@ -190,8 +190,7 @@ class LogPane(Titled, Vertical):
 
     def update_title(self) -> None:
         """The state stands at the right end of the upper border."""
-        words = " · ".join(self.state_words())
-        self.note = words
+        words = joined_whole(self.state_words(), self.size.width - 8)
         room = self.size.width - 6 - len("log ") - len(words)
         title = row(("log ", ""), ("─" * max(1, room) + " ", "$rule"), (words, "$muted")) if words else styled("log")
         self.entitle(title)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.content import Content
 
-from specconsole.ui.formatters import clock_text, fit, row, spread, styled
+from specconsole.ui.formatters import clock_text, fit, joined_whole, row, spread, styled
 from specconsole.ui.messages import ActionAsked, LaunchPicked
 from specconsole.ui.text import host_text, launch_text
 from specconsole.ui.widgets.gpu_lines import gpu_summary
@@ -125,7 +125,8 @@ class SmallTop(TextPane):
         super().__init__(id="small-top")
         self.desk = desk
         self.tab = "log"
-        self.note: Content = Content("")
+        self.note: list[str] = []
+        """What the pane below says of itself, piece by piece, the first ones first where there is little room."""
         self._tab_at: list[tuple[int, int, str]] = []
 
     def build(self, width: int, height: int) -> Sequence[Content]:
@@ -156,8 +157,7 @@ class SmallTop(TextPane):
             place += len(text) + 1
         tabs = row(*parts)
         room = width - 2 - tabs.cell_length
-        note = self.note.truncate(room, ellipsis=True) if room > 0 else Content("")
-        return spread(tabs, note + Content(" "), width)
+        return spread(tabs, styled(joined_whole(self.note, room) + " ", "$muted"), width)
 
     def tab_column(self, name: str) -> int:
         """Where a tab begins."""

@@ -78,11 +78,11 @@ def test_unknown_is_never_zero() -> None:
 def test_all_gpus_in_one_line_of_eighty() -> None:
     line = gpu_summary(EIGHT, 80)
     assert line.cell_length == 80
-    assert "gpu-a 8× ████████ 97%  91/141G 71°" in line.plain
+    assert "gpu-a 8× ▇▇▇▇▇▇▇▇ 97%  91/141G 71°" in line.plain
     assert "4.1kW" in line.plain
     assert "cpu 12%" in line.plain
     mixed = host(gpu(0), gpu(1, util_pct=0.0), gpu(2, lost=True), gpu(3, util_pct=None))
-    assert "█▁✗· 0-97%" in gpu_summary(mixed, 80).plain
+    assert "▇▁✗· 0-97%" in gpu_summary(mixed, 80).plain
     assert "no GPU on this host" in gpu_summary(host(gpu_note="no GPU on this host"), 80).plain
 
 
