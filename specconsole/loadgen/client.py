@@ -26,7 +26,8 @@ GONE_AFTER_S = 5.0
 """A server that refuses every connection for so long is not there any more."""
 STARTS_A_TURN = 4
 """A burst is started a few at a time, so that the first answers are not stamped behind the last start."""
-Sent = Tuple[Exchange, int, bool, Optional[float]]
+Sent = Tuple[Exchange, int, bool, Optional[float], Optional[int]]
+"""The exchange, its body's line, whether it warms up, when it was due, how long the server's log was then."""
 
 
 class Client:
@@ -143,15 +144,18 @@ class Client:
             self._probe_now(index, "after", probe)
 
     def _start_what_may(self, pace: Pace, point: Point, live: Dict[Exchange, Sent], now_s: float) -> None:
+        log_from: Optional[int] = None
         for _ in range(STARTS_A_TURN):
             number = pace.started
             turn = pace.take(now_s)
             if turn is None:
                 return
             warmup, scheduled_s = turn
+            if log_from is None:
+                log_from = self._log_bytes()
             body_index = (point.first + number) % len(self.bodies)
             exchange = self._open("POST", self.plan.path, self.bodies[body_index], self.idle)
-            live[exchange] = (exchange, body_index, warmup, scheduled_s)
+            live[exchange] = (exchange, body_index, warmup, scheduled_s, log_from)
             if exchange.state == "failed":
                 self._ended(exchange, live, pace)
             else:
@@ -210,7 +214,7 @@ class Client:
             self._ended(exchange, live, pace)
 
     def _record(self, index: int, sent: Sent) -> None:
-        exchange, body_index, warmup, scheduled_s = sent
+        exchange, body_index, warmup, scheduled_s, log_from = sent
 
         def since(moment_s: Optional[float]) -> Optional[float]:
             return None if moment_s is None else round(moment_s - self.zero_s, 6)
@@ -226,6 +230,8 @@ class Client:
             "reused_connection": exchange.reused,
             "error": exchange.error,
             "detail": exchange.detail,
+            "log_from": log_from,
+            "log_to": self._log_bytes(),
             "response_bytes": sum(len(piece) for _, piece in exchange.pieces),
         }
         if exchange.pieces:

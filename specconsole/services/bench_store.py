@@ -25,6 +25,15 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a person wants to see the results."""
+
+    baseline_id: str | None = None
+    """Compared with; None: the newest plain one."""
+    hidden: frozenset[str] = frozenset()
+
+
 class BenchStore:
     """The measuring part of `core.records.Store`."""
 
@@ -97,6 +106,15 @@ class BenchStore:
             mine = [row.record_id for row in rows if row.record_id.rpartition("/")[0] == result_id]
             await self._store.drop_records(kind, mine)
         await self._store.drop_records("result", [result_id])
+
+    async def choice(self) -> Choice:
+        """The last that was made."""
+        rows = [row for row in await self._store.records("results-choice", limit=_ALL) if row.record_id == "all"]
+        return msgspec.convert(rows[-1].body, Choice, strict=False) if rows else Choice()
+
+    async def put_choice(self, choice: Choice, at_s: float) -> None:
+        body = {"baseline_id": choice.baseline_id, "hidden": sorted(choice.hidden)}
+        await self._store.put_records([StoredRecord("results-choice", "all", at_s, body)])
 
     async def add_note(self, result_id: str, text: str, at_s: float) -> Note:
         note = Note(f"{result_id}/{at_s:.3f}", result_id, at_s, text)

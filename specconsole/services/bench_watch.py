@@ -21,6 +21,7 @@ from specconsole.core.measuring.progress import BenchView, RunProgress
 from specconsole.core.measuring.result import MeasuredPoint, Result
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, Clock, Transport
+from specconsole.services.bench_log import read_range
 from specconsole.services.bench_parts import BenchParts
 from specconsole.services.bench_start import OUT
 from specconsole.services.bench_store import BenchStore
@@ -176,22 +177,10 @@ class BenchWatch:
         if not path or not isinstance(start, int) or not isinstance(stop, int) or stop <= start:
             return ()
         try:
-            file = await self._transport.open_file(path)
+            data = await read_range(self._transport, path, start, min(stop, start + LIMIT_BYTES))
         except (SpecconsoleError, TimeoutError):
             return ()
-        try:
-            data = bytearray()
-            stop = min(stop, start + LIMIT_BYTES)
-            while start + len(data) < stop:
-                part = await file.read_at(start + len(data), min(1024 * 1024, stop - start - len(data)))
-                if not part:
-                    break
-                data += part
-            return await asyncio.to_thread(log_marks, bytes(data))
-        except (SpecconsoleError, TimeoutError):
-            return ()
-        finally:
-            await file.aclose()
+        return await asyncio.to_thread(log_marks, data)
 
     async def _look_at_gpus(self) -> None:
         """Throttling shows only while it happens: looked for as long as this console follows the run."""

@@ -21,6 +21,7 @@ from specconsole.core.measuring.speeds import speeds_seen
 from specconsole.core.measuring.table_view import progress_text, results_view
 from specconsole.errors import BadInputError, NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, HttpClient, Transport
+from specconsole.services.bench_log import LogPart, log_part, no_log
 from specconsole.services.bench_parts import BenchParts
 from specconsole.services.bench_start import (
     NoPythonError,
@@ -31,7 +32,7 @@ from specconsole.services.bench_start import (
     run_spec,
     shape_of,
 )
-from specconsole.services.bench_store import BenchStore
+from specconsole.services.bench_store import BenchStore, Choice
 from specconsole.services.bench_target import Target, has_metrics, model_name, target_of_launch, target_of_url
 from specconsole.services.bench_tunnel import open_tunnel
 from specconsole.services.bench_watch import BenchWatch
@@ -60,8 +61,8 @@ class Benches:
         self.store = BenchStore(supervisor.parts.store) if supervisor.parts.store is not None else None
         self._running: dict[str, _Running] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._baseline_id: str | None = None
-        """Pinned by the person; None: the newest plain result."""
+        self._choice: Choice | None = None
+        """None before it was read."""
         self._stored: tuple[Result, ...] | None = None
         """As the store has them; None before they were read, or after it changed."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -268,9 +269,33 @@ class Benches:
                 stored[key] = one.watch.result
         return tuple(sorted(stored.values(), key=lambda r: r.started_at_s))
 
-    def pin(self, result_id: str | None) -> None:
+    async def choice(self) -> Choice:
+        """What is pinned and hidden: by whoever chose last, in whichever window."""
+        if self._choice is None:
+            self._choice = await self.store.choice() if self.store is not None else Choice()
+        return self._choice
+
+    async def pin(self, result_id: str | None) -> None:
         """Compares with this result from now on."""
-        self._baseline_id = result_id
+        await self._choose(replace(await self.choice(), baseline_id=result_id))
+
+    async def hide(self, result_ids: frozenset[str]) -> None:
+        """Shows all but these from now on."""
+        await self._choose(replace(await self.choice(), hidden=result_ids))
+
+    async def _choose(self, choice: Choice) -> None:
+        self._choice = choice
+        if self.store is not None:
+            await self.store.put_choice(choice, self._clock.wall_s())
+
+    async def log_part(self, launch_id: str, start: int, stop: int) -> LogPart:
+        """What a launch's log said between two sizes of it. Raises SpecconsoleError."""
+        view = self._sup.board.launches.get(launch_id)
+        if view is None or not view.log_path:
+            raise no_log(launch_id)
+        tools = await self._sup.host(view.host)
+        secrets = await asyncio.to_thread(self._sup.places.values_at_hand, launch_id)
+        return await log_part(tools.transport, launch_id, view.log_path, start, stop, secrets.values())
 
     def workload_names(self) -> Sequence[str]:
         """Those that there are."""
@@ -300,9 +325,10 @@ class Benches:
         if changed:
             self._stored = None
         found = await self.results()
-        board = self._sup.board
-        board.publish_measured(found, self._baseline_id)
-        board.publish_results(results_view(found, self.views, self._baseline_id))
+        board, choice = self._sup.board, await self.choice()
+        board.publish_measured(found, choice.baseline_id, choice.hidden)
+        shown = tuple(result for result in found if result.result_id not in choice.hidden)
+        board.publish_results(results_view(shown, self.views, choice.baseline_id))
 
     def _changed(self, view: BenchView) -> None:
         board = self._sup.board

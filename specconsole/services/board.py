@@ -50,6 +50,8 @@ class Board:
     """Every result in full, the oldest first."""
     baseline_id: str | None = None
     """The result that the person pinned; None: the newest plain one is compared with."""
+    hidden_results: frozenset[str] = frozenset()
+    """Rows that the person does not want to see."""
     _seq: int = 0
 
     def publish_host(self, view: HostView) -> None:
@@ -75,8 +77,10 @@ class Board:
             self.results = view
             self.version += 1
 
-    def publish_measured(self, results: tuple[Result, ...], baseline_id: str | None) -> None:
-        self.measured, self.baseline_id = results, baseline_id
+    def publish_measured(
+        self, results: tuple[Result, ...], baseline_id: str | None, hidden: frozenset[str] = frozenset()
+    ) -> None:
+        self.measured, self.baseline_id, self.hidden_results = results, baseline_id, hidden
         self.version += 1
 
     def ask(self, question: Question) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from specconsole.core.measuring.run_plan import BenchOrder
 from specconsole.core.measuring.table_view import seconds_text
+from specconsole.services.bench_log import LogPart
 from specconsole.services.bench_start import Prepared
 from specconsole.services.benches import Benches
 
@@ -32,7 +33,13 @@ class MeasuringCommands(Protocol):
     async def pin(self, result_id: str | None) -> None:
         """Compares with this result from now on; None: with the newest plain one."""
 
+    async def hide(self, result_ids: frozenset[str]) -> None:
+        """These rows are out of sight from now on, in every window; empty: none is."""
+
     async def note(self, result_id: str, text: str) -> None: ...
+
+    async def log_part(self, launch_id: str, start: int, stop: int) -> LogPart:
+        """What a launch's log said between two sizes of it."""
 
     async def requests(self, result_id: str) -> Mapping[int, Sequence[Mapping[str, Any]]]:
         """The request lines of a result, by index of the point."""
@@ -65,8 +72,15 @@ class BenchesDesk:
         return [(view.bench_id, progress_text(view)) for view in self._benches.views if not view.over]
 
     async def pin(self, result_id: str | None) -> None:
-        self._benches.pin(result_id)
+        await self._benches.pin(result_id)
         await self._benches.publish()
+
+    async def hide(self, result_ids: frozenset[str]) -> None:
+        await self._benches.hide(result_ids)
+        await self._benches.publish()
+
+    async def log_part(self, launch_id: str, start: int, stop: int) -> LogPart:
+        return await self._benches.log_part(launch_id, start, stop)
 
     async def note(self, result_id: str, text: str) -> None:
         await self._benches.note(result_id, text)

@@ -12,6 +12,8 @@ from specconsole.core.measuring.statistics import percentile
 SLICES = 24
 FAR_OUT = 3.0
 """Tukey's far fence: so many quartile ranges beyond the upper quartile."""
+LEAST_OUT = 1.25
+"""Where all the others take the same time, this many times that is still nothing strange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def outliers(records: Sequence[RequestRecord]) -> tuple[Outlier, ...]:
     lower, middle, upper = (percentile(ordered, share) for share in (0.25, 0.5, 0.75))
     slow: list[tuple[float, Outlier]] = []
     if lower is not None and middle is not None and upper is not None and len(ordered) >= 8:
-        fence = upper + FAR_OUT * (upper - lower)
+        fence = max(upper + FAR_OUT * (upper - lower), LEAST_OUT * middle)
         for value, record in good:
             if value > fence:
                 slow.append((value, Outlier(record, f"E2E {value:.3g} s, the others take {middle:.3g} s")))

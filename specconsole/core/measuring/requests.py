@@ -46,6 +46,9 @@ class RequestRecord:
     spec: Mapping[str, Any] = field(default_factory=dict)
     text_sha256: str | None = None
     text: str | None = None
+    log_from: int | None = None
+    """Size of the server's log when the request started (`log_to`: ended); None where it was not at hand."""
+    log_to: int | None = None
 
     @property
     def per_event_tokens(self) -> bool:
@@ -139,6 +142,8 @@ def parse_request(raw: Mapping[str, Any]) -> RequestRecord | None:
         spec=raw.get("spec") or {},
         text_sha256=raw.get("text_sha256"),
         text=raw.get("text"),
+        log_from=raw.get("log_from"),
+        log_to=raw.get("log_to"),
     )
 
 

@@ -59,12 +59,26 @@ def _merged(group: Sequence[Result]) -> Result:
     )
 
 
-def baseline_of(rows: Sequence[Result], pinned: str | None = None) -> str | None:
-    """The pinned row's id when it is there; else the newest that runs without speculation; None without one."""
-    if any(row.result_id == pinned for row in rows):
-        return pinned
+def baseline_of(rows: Sequence[Result], pinned: str | None = None, results: Sequence[Result] = ()) -> str | None:
+    """The pinned row's id when it is there; else the newest that runs without speculation; None without one.
+
+    `results` are the rows before they were merged: one that was pinned is found in the row that it went into.
+    """
+    if pinned is not None and (row := row_with(rows, pinned, results)) is not None:
+        return row.result_id
     plain = [row for row in rows if row.conditions.speculative is False]
     return max(plain, key=lambda r: r.started_at_s).result_id if plain else None
+
+
+def row_with(rows: Sequence[Result], result_id: str, results: Sequence[Result] = ()) -> Result | None:
+    """The row that is a result, or that it was merged into; None when it is in none of them."""
+    if (same := next((row for row in rows if row.result_id == result_id), None)) is not None:
+        return same
+    wanted = next((result for result in results if result.result_id == result_id), None)
+    if wanted is None or not wanted.points:
+        return None
+    first = replace(wanted.points[0], repeat=0)
+    return next((row for row in rows if any(replace(point, repeat=0) == first for point in row.points)), None)
 
 
 def chosen_rows(results: Sequence[Result], workload: str | None = None) -> tuple[Result, ...]:

@@ -23,7 +23,7 @@ def results_view(
     note = "; ".join(progress_text(view) for view in running if not view.over)
     if not rows:
         return ResultsView(note=note)
-    table = compare(rows, METRICS[metric_id], baseline_id=baseline_of(rows, pinned))
+    table = compare(rows, METRICS[metric_id], baseline_id=baseline_of(rows, pinned, results))
     levels = tuple(int(load) for load in table.loads if load == int(load))
     detail = levels[0] if levels else None
     busy = {view.launch_id for view in running if not view.over} - {""}

@@ -89,4 +89,15 @@ async def results_open(screen: ConsoleScreen) -> None:
     if not screen.desk.board.measured:
         screen.console_app.say("nothing is measured yet; b on a launch that answers")
         return
-    screen.app.push_screen(ResultsScreen(screen.desk))
+
+    def left(place: tuple[str, int] | None) -> None:
+        if place is None:
+            return
+        launch_id, line = place
+        screen.desk.select(launch_id)
+        screen.refresh_facts()
+        screen.refresh_log()
+        screen.log_pane.view.reveal(line)
+        screen.show_pane("log")
+
+    screen.app.push_screen(ResultsScreen(screen.desk), left)

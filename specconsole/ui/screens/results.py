@@ -17,23 +17,26 @@ from specconsole.core.measuring.compare import Table
 from specconsole.core.measuring.result import MeasuredPoint, Result
 from specconsole.ui.formatters import row, styled
 from specconsole.ui.text.measured_text import (
+    GROUPS,
     METRIC_ORDER,
     TableState,
     below_lines,
     plot_lines,
-    point_lines,
     table_lines,
     table_of,
 )
+from specconsole.ui.text.opened_point import OpenPoint, point_lines
 from specconsole.ui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
+    from specconsole.services.bench_log import LogPart
     from specconsole.ui.app import ConsoleApp
     from specconsole.ui.desk import Desk
 
 _KEYS = (
-    ("↑↓←→", "cell"), ("m", "metric"), ("p", "baseline"), ("s", "sort"), ("/", "filter"), ("x", "hide"),
-    ("u", "unhide"), ("w", "all workloads"), ("⏎", "requests"), ("v", "plots"), ("n", "note"), ("esc", "leave"),
+    ("↑↓←→", "cell"), ("m", "metric"), ("p", "baseline"), ("s", "sort"), ("g", "group"), ("/", "filter"),
+    ("x", "hide"), ("u", "unhide"), ("w", "all workloads"), ("⏎", "requests"), ("v", "plots"), ("n", "note"),
+    ("esc", "leave"),
 )  # fmt: skip
 
 
@@ -51,8 +54,11 @@ class _Lines(TextPane, can_focus=True):
         return lines[self.top :]
 
 
-class ResultsScreen(ModalScreen[None]):
-    """Reads the board's results; asks `desk.commands.measuring` for what is not there."""
+class ResultsScreen(ModalScreen[tuple[str, int] | None]):
+    """Reads the board's results; asks `desk.commands.measuring` for what is not there.
+
+    Gives (launch, line of its log) when the person wants to go there.
+    """
 
     DEFAULT_CSS = """
     ResultsScreen { align: center middle; background: $background 60%; }
@@ -74,6 +80,8 @@ class ResultsScreen(ModalScreen[None]):
         Binding("M", "metric(-1)", show=False),
         Binding("p", "pin", show=False),
         Binding("s", "sort", show=False),
+        Binding("g", "group", show=False),
+        Binding("o", "log", show=False),
         Binding("x", "hide", show=False),
         Binding("u", "unhide", show=False),
         Binding("w", "workloads", show=False),
@@ -86,13 +94,13 @@ class ResultsScreen(ModalScreen[None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
-        self.state = TableState()
+        self.state = TableState(hidden=desk.board.hidden_results)
         self._table = table_of(desk.board.measured, self.state, desk.board.baseline_id)
         self._seen: tuple[object, ...] = ()
         self._lines = _Lines(self._make)
         self._view = "table"
         """`table`, `plots`, or `point`."""
-        self._point: tuple[Result, MeasuredPoint, Sequence[Mapping[str, Any]]] | None = None
+        self._point: OpenPoint | None = None
         self._writing = ""
 
     def compose(self) -> ComposeResult:
@@ -116,12 +124,13 @@ class ResultsScreen(ModalScreen[None]):
 
     def _take(self) -> None:
         """The board may have new results."""
-        now = (id(self.desk.board.measured), self.desk.board.baseline_id)
+        now = (id(self.desk.board.measured), self.desk.board.baseline_id, self.desk.board.hidden_results)
         if now != self._seen:
             self._seen = now
             self._fresh()
 
     def _fresh(self) -> None:
+        self.state.hidden = self.desk.board.hidden_results
         self._table = table_of(self.desk.board.measured, self.state, self.desk.board.baseline_id)
         self._retitle()
         self._lines.update()
@@ -130,12 +139,13 @@ class ResultsScreen(ModalScreen[None]):
         metric = self._table.metric
         hidden = f", {len(self.state.hidden)} hidden" if self.state.hidden else ""
         wanted = f", with {self.state.wanted!r}" if self.state.wanted else ""
-        title = f"results: {metric.label} [{metric.unit}]{wanted}{hidden}"
+        grouped = f", by {self.state.grouped_by}" if self.state.group else ""
+        title = f"results: {metric.label} [{metric.unit}]{grouped}{wanted}{hidden}"
         self.query_one("#results-box").border_title = styled(title)
 
     def _make(self, width: int) -> Sequence[Content]:
         if self._view == "point" and self._point is not None:
-            return point_lines(*self._point, width)
+            return point_lines(self._point, width)
         if self._view == "plots":
             return plot_lines(self._table, width)
         above = table_lines(self._table, self.state, width)
@@ -157,12 +167,26 @@ class ResultsScreen(ModalScreen[None]):
             self.dismiss(None)
 
     def action_move(self, rows: int, columns: int) -> None:
+        if self._view == "point" and self._point is not None:
+            self._move_in_point(self._point, rows, columns)
+            return
         if self._view != "table":
             self.action_page(rows)
             return
         self.state.row += rows
         self.state.column += columns
         self._fresh()
+
+    def _move_in_point(self, opened: OpenPoint, rows: int, columns: int) -> None:
+        if columns and 0 <= opened.place + columns < len(opened.repeats):
+            opened.place += columns
+            opened.take(())
+            self._ask_requests(opened)
+        elif rows and not opened.strange:
+            self.action_page(rows)
+        else:
+            opened.choose(rows)
+        self._lines.update()
 
     def action_page(self, lines: int) -> None:
         self._lines.top = max(0, self._lines.top + lines)
@@ -183,42 +207,88 @@ class ResultsScreen(ModalScreen[None]):
     def action_plots(self) -> None:
         self._show("table" if self._view == "plots" else "plots")
 
+    def action_group(self) -> None:
+        self.state.group = (self.state.group + 1) % len(GROUPS)
+        self._fresh()
+
     def action_hide(self) -> None:
-        if (chosen := self._chosen()) is not None:
-            self.state.hidden.add(chosen.result_id)
-            self._fresh()
+        """The row goes with all results that went into it; what is measured later shows again."""
+        chosen = self._chosen()
+        if chosen is not None:
+            members = [r for r in self.desk.board.measured if any(same(a, b) for a in r.points for b in chosen.points)]
+            parts = {result.result_id for result in members}
+            self._hide(self.state.hidden | parts)
 
     def action_unhide(self) -> None:
-        self.state.hidden.clear()
-        self._fresh()
+        self._hide(frozenset())
+
+    def _hide(self, result_ids: frozenset[str]) -> None:
+        measuring = self.desk.commands.measuring
+        if measuring is not None:
+            self._app.errands.start("hide", lambda _: measuring.hide(result_ids), lambda _: self._fresh())
 
     def action_pin(self) -> None:
         chosen, measuring = self._chosen(), self.desk.commands.measuring
         if chosen is None or measuring is None:
             return
-        wanted = None if self.desk.board.baseline_id == chosen.result_id else chosen.result_id
+        pinned = self.desk.board.baseline_id is not None and self._table.baseline_id == chosen.result_id
+        wanted = None if pinned else chosen.result_id
         self._app.errands.start("baseline", lambda _: measuring.pin(wanted), lambda _: self._fresh())
 
     def action_open(self) -> None:
-        """The chosen cell's requests; of several repeats, the slowest one's."""
-        chosen, measuring = self._chosen(), self.desk.commands.measuring
-        if self._view != "table" or chosen is None or measuring is None or not self._table.loads:
+        """The chosen cell's requests, of several repeats the slowest one's first; there, the log of an outlier."""
+        if self._view == "point" and self._point is not None:
+            self._ask_log(self._point)
             return
-        points = chosen.at(self._table.loads[self.state.column])
-        if not points:
+        chosen = self._chosen()
+        if self._view != "table" or chosen is None or not self._table.loads:
             return
-        point = min(points, key=lambda p: p.metrics.output_tok_s or 0.0)
-        owner = next((r for r in self.desk.board.measured if any(same(p, point) for p in r.points)), chosen)
+        repeats = chosen.at(self._table.loads[self.state.column])
+        if not repeats:
+            return
+        slowest = min(range(len(repeats)), key=lambda n: repeats[n].metrics.output_tok_s or 0.0)
+        self._point = OpenPoint(chosen, repeats, slowest)
+        self._ask_requests(self._point)
+
+    def _ask_requests(self, opened: OpenPoint) -> None:
+        measuring = self.desk.commands.measuring
+        if measuring is None:
+            return
+        point = opened.point
+        owner = next((r for r in self.desk.board.measured if any(same(p, point) for p in r.points)), opened.result)
         index = next((n for n, p in enumerate(owner.points) if same(p, point)), 0)
 
-        def opened(requests: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+        def came(requests: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
             # Points are numbered by their place in the plan; those that measured nothing have no record.
             known = sorted(requests)
-            lines = requests[known[index]] if index < len(known) else ()
-            self._point = (chosen, point, lines)
-            self._show("point")
+            if self._point is opened and opened.point is point:
+                opened.take(requests[known[index]] if index < len(known) else ())
+                self._show("point")
 
-        self._app.errands.start("requests", lambda _: measuring.requests(owner.result_id), opened)
+        self._app.errands.start("requests", lambda _: measuring.requests(owner.result_id), came)
+
+    def _ask_log(self, opened: OpenPoint) -> None:
+        measuring, outlier = self.desk.commands.measuring, opened.outlier
+        if measuring is None or outlier is None:
+            return
+        record, launch_id = outlier.record, opened.point.launch_id
+        start, stop = record.log_from, record.log_to
+        if start is None or stop is None:
+            self._app.say("the server's log was not at hand when this was measured")
+            return
+
+        def came(part: LogPart) -> None:
+            if opened.outlier is outlier:
+                opened.log_lines, opened.log_first_line, opened.log_cut = part.lines, part.first_line, part.cut
+                self._lines.update()
+
+        self._app.errands.start("log", lambda _: measuring.log_part(launch_id, start, stop), came)
+
+    def action_log(self) -> None:
+        """Leaves for the log pane, at the first line that is shown."""
+        opened = self._point
+        if self._view == "point" and opened is not None and opened.log_first_line is not None:
+            self.dismiss((opened.point.launch_id, opened.log_first_line))
 
     def action_write(self, what: str) -> None:
         """Opens the line for a filter or a note."""

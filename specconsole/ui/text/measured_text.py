@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from textual.content import Content
 
 from specconsole.core.measuring.compare import Cell, Row, Table, compare
-from specconsole.core.measuring.figures_text import cell_text, load_text, number, point_text
+from specconsole.core.measuring.figures_text import cell_text, load_text, number
+from specconsole.core.measuring.launch_spread import launch_spread, spread_text
 from specconsole.core.measuring.marks import MARKS
 from specconsole.core.measuring.metrics import METRICS
-from specconsole.core.measuring.request_figures import acceptance_over_time, histogram, outliers, records_of
-from specconsole.core.measuring.result import MeasuredPoint, Result
+from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.rows import baseline_of, merge_launches, same_workload
 from specconsole.core.measuring.series import plots
 from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
@@ -26,7 +25,16 @@ METRIC_ORDER = (
 NAME_CELLS = 26
 CELL = 18
 _STYLES = {"better": "$success", "worse": "$error", "noise": "$muted", "unknown": ""}
-_SPARKS = "▁▂▃▄▅▆▇█"
+GROUPS: tuple[tuple[str, Callable[[Result], str]], ...] = (
+    ("", lambda r: ""),
+    ("profile", lambda r: r.name),
+    ("engine", lambda r: r.conditions.engine),
+    ("model", lambda r: r.conditions.model or "unknown"),
+    ("draft", lambda r: r.conditions.draft_model or ("none" if r.conditions.speculative is False else "unknown")),
+    ("host", lambda r: r.conditions.host or "unknown"),
+    ("workload", lambda r: r.conditions.workload),
+)
+"""What rows can be put together by."""
 
 
 @dataclass(slots=True)
@@ -41,7 +49,17 @@ class TableState:
     wanted: str = ""
     """Text that a row's name or note must hold."""
     every_workload: bool = False
-    hidden: set[str] = field(default_factory=set)
+    group: int = 0
+    """Place in `GROUPS`; 0: not grouped."""
+    hidden: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def grouped_by(self) -> str:
+        return GROUPS[self.group][0]
+
+    def group_of(self, result: Result) -> str:
+        """The heading that a row stands under; "" without groups."""
+        return GROUPS[self.group][1](result)
 
     @property
     def metric_id(self) -> str:
@@ -50,17 +68,14 @@ class TableState:
 
 def table_of(results: Sequence[Result], state: TableState, pinned: str | None) -> Table:
     """Filtered, sorted, compared; `state`'s row and column are brought inside."""
-    chosen = tuple(results) if state.every_workload else same_workload(results)
+    seen = [result for result in results if result.result_id not in state.hidden]
+    chosen = tuple(seen) if state.every_workload else same_workload(seen)
     rows = merge_launches(chosen)
-    baseline = baseline_of(rows, pinned)
+    baseline = baseline_of(rows, pinned, results)
     words = state.wanted.lower()
-    rows = tuple(
-        r
-        for r in rows
-        if r.result_id not in state.hidden
-        and (not words or words in f"{r.name} {r.note} {r.conditions.workload}".lower() or r.result_id == baseline)
-    )
+    rows = tuple(r for r in rows if not words or words in searched(r) or r.result_id == baseline)
     table = compare(rows, METRICS[state.metric_id], baseline_id=baseline)
+    ordered = list(table.rows)
     if state.sorted_by is not None and state.sorted_by < len(table.loads):
         place = state.sorted_by
         higher = table.metric.better != "lower"
@@ -69,10 +84,21 @@ def table_of(results: Sequence[Result], state: TableState, pinned: str | None) -
             value = one.cells[place].value
             return float("inf") if value is None else -value.mean if higher else value.mean
 
-        table = Table(table.metric, table.loads, table.baseline_id, tuple(sorted(table.rows, key=key)))
+        ordered.sort(key=key)
+    if state.group:
+        # Sorting is stable: within a group the order stays.
+        ordered.sort(key=lambda one: state.group_of(one.result))
+    table = Table(table.metric, table.loads, table.baseline_id, tuple(ordered))
     state.row = max(0, min(state.row, len(table.rows) - 1))
     state.column = max(0, min(state.column, len(table.loads) - 1))
     return table
+
+
+def searched(result: Result) -> str:
+    """What a filter looks into, in lower case."""
+    c = result.conditions
+    words = (result.name, result.note, result.result_id, c.workload, c.engine, c.model, c.draft_model, c.host)
+    return " ".join(word for word in words if word).lower()
 
 
 def table_lines(table: Table, state: TableState, width: int) -> list[Content]:
@@ -85,7 +111,12 @@ def table_lines(table: Table, state: TableState, width: int) -> list[Content]:
     head = f"{f'{table.metric.label} [{table.metric.unit}]':<{NAME_CELLS}}"
     head += "".join(f"{load_text(table.loads[n], some) + arrows[n]:>{CELL}}" for n in shown)
     lines = [fit(styled(head, "$muted"), width)]
+    heading = ""
     for place, one in enumerate(table.rows):
+        label = state.group_of(one.result)
+        if state.group and label != heading:
+            heading = label
+            lines.append(fit(row((f"{state.grouped_by} ", "$muted"), (label, "bold $accent")), width))
         lines.append(fit(_row(one, table, state, shown, chosen=place == state.row), width))
     return lines
 
@@ -123,6 +154,9 @@ def below_lines(table: Table, state: TableState, width: int) -> list[Content]:
     if cell is not None:
         lines += [styled(text) for text in verdict_lines(cell)]
         lines += _marks(cell)
+        told = spread_text(launch_spread(result.at(cell.load), table.metric))
+        if told:
+            lines.append(styled(told, "$muted"))
     if where := pays_text(chosen):
         lines.append(row("decode is faster ", (where, "bold $success")))
     for one in [d for d in chosen.unfair if d.weight == "warns"][:4]:
@@ -155,48 +189,3 @@ def plot_lines(table: Table, width: int) -> list[Content]:
                     )
         lines.append(Content(""))
     return lines or [styled("there is nothing to draw yet", "$muted")]
-
-
-def point_lines(
-    result: Result, point: MeasuredPoint, requests: Sequence[Mapping[str, Any]], width: int
-) -> list[Content]:
-    """One point: its numbers, where its requests lie, acceptance as it went, what stands out."""
-    lines = [styled(f"{result.name}, {load_text(point.load, result)}, repeat {point.repeat + 1}", "bold")]
-    lines += [styled(part) for part in point_text(point).split("; ")]
-    lines += [row((f"{MARKS[m].sign:<3}", "$warning"), MARKS[m].meaning) for m in point.all_marks if m in MARKS]
-    records = records_of(requests)
-    if not records:
-        return [*lines, styled("its requests are not kept here", "$muted")]
-    good = [record for record in records if record.error is None]
-    for label, values in (
-        ("TTFT", [r.ttft_s for r in good]),
-        ("TPOT", [r.tpot_s for r in good]),
-        ("E2E", [r.e2e_s for r in good]),
-    ):
-        known = [value * 1e3 for value in values if value is not None]
-        bins = histogram(known, 8)
-        if not bins:
-            continue
-        lines += [Content(""), styled(f"{label} of {len(known)} requests [ms]", "bold")]
-        most = max(one.count for one in bins)
-        for one in bins:
-            span = f"{number(one.low):>8} to {number(one.high):<8}"
-            drawn = bar(one.count / most, max(8, width - 30))
-            lines.append(row((span, "$muted"), " ", (drawn, "$primary"), f" {one.count}"))
-    over_time = acceptance_over_time(records, max(8, min(48, width - 40)))
-    if over_time:
-        heights = [value for _, value in over_time]
-        low, high = min(heights), max(heights)
-        drawn = "".join(_SPARKS[round((v - low) / ((high - low) or 1.0) * (len(_SPARKS) - 1))] for v in heights)
-        lines += [
-            Content(""),
-            row(("accept length over time ", "bold"), (drawn, "$primary"), f" {low:.2f} to {high:.2f}"),
-        ]
-    lines += [Content(""), styled("what stands out", "bold")]
-    strange = outliers(records)
-    for outlier in strange[:20]:
-        record = outlier.record
-        lines.append(styled(f"request {record.body} at {record.start_s:.2f} s: {outlier.what}", "$warning"))
-    if not strange:
-        lines.append(styled("nothing: no failure, none far slower than the rest", "$muted"))
-    return lines
