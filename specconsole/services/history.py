@@ -18,6 +18,8 @@ from specconsole.services.supervisor import HostTools, Supervisor
 
 LAST = "last"
 """The word for the newest launch."""
+RUNS = "runs"
+"""State of a launch whose process was seen, and that was asked nothing."""
 _NAMED = 6
 """Candidates that an error names."""
 
@@ -30,6 +32,8 @@ class LaunchHistory:
         self._parts = supervisor.parts
         self.notes = LaunchNotes(self.store, self._parts.clock, self._parts.us.owner)
         supervisor.on_found.append(self._exchange)
+        self.running: set[str] = set()
+        """Launches that were seen to run without being watched."""
 
     @property
     def store(self) -> Store:
@@ -48,7 +52,7 @@ class LaunchHistory:
     def _now(self, row: HistoryRow) -> HistoryRow:
         view = self.supervisor.board.launches.get(row.launch_id)
         if view is None or view.stale_since_s is not None:
-            return row
+            return replace(row, state=RUNS) if row.launch_id in self.running else row
         known = row if view.answered_after_s is None else replace(row, answered_after_s=view.answered_after_s)
         # Its log is read anew at each start of a console; until then the store knows better.
         return known if view.state in ("unknown", "preparing") and row.outcome else replace(known, state=view.state)

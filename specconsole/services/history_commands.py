@@ -65,9 +65,15 @@ class HistoryDesk(LaunchHistory):
         return await self._sides.difference(left_id, right_id)
 
     async def look(self, launch_id: str) -> HistoryRow:
-        """Asks the launch's host what became of it, where that host is open, and keeps it."""
-        await self._sides.side(launch_id)
-        return await self.find(launch_id)
+        """Looks at what became of a launch, where its host is open. A server that runs is asked nothing."""
+        row = await self.find(launch_id)
+        tools = self.open_tools(row.host)
+        record = await tools.launcher.observe(row.launch_id) if tools is not None else None
+        if record is not None and not record.over:
+            self.running.add(row.launch_id)
+        else:
+            await self._sides.side(row.launch_id)
+        return await self.find(row.launch_id)
 
     async def open(self, launch_id: str) -> str:
         if launch_id in self.supervisor.watches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specconsole.core.launching.difference import Difference, difference
@@ -71,6 +71,7 @@ class Sides:
                 unknown.append(f"{launch.host} can't be asked about {launch_id}: {why}")
             else:
                 if fresh is None:
+                    launch = await self._gone(launch)
                     unknown.append(f"the folder of {launch_id} is gone from {launch.host}: what is kept here stands")
         if fresh is not None:
             launch = merged(launch, _row(launch, fresh))
@@ -79,6 +80,12 @@ class Sides:
         row = await self._with_notes(launch)
         outcome = fresh.outcome if fresh is not None else None
         return side_of(launch, row, account or await self._kept_account(launch_id), outcome=outcome, unknown=unknown)
+
+    async def _gone(self, launch: StoredLaunch) -> StoredLaunch:
+        """Nobody will see it end any more."""
+        gone = merged(launch, replace(launch, outcome=launch.outcome or "gone", facts={"alive": False}))
+        await self._history.store.put_launches([gone])
+        return gone
 
     async def _with_notes(self, launch: StoredLaunch) -> HistoryRow:
         page = await self._history.page(HistoryQuery(launch_ids=(launch.launch_id,), limit=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import urllib.request
 from pathlib import Path
@@ -107,12 +108,16 @@ def test_diff_says_what_the_kernel_and_the_servers_say(
 
         listed = verbs("history", "ctx-size", "1024", "--json").json["launches"]
         assert [row["launch_id"] for row in listed] == [right["launch_id"]]
-        assert (listed[0]["state"], listed[0]["outcome"]) == ("answers", None)
+        assert (listed[0]["state"], listed[0]["outcome"]) == ("runs", None)
     finally:
         for view in (left, right):
             assert verbs("stop", view["launch_id"]).status == 0
     # After the stop, and with the folder of one gone, it says the same of what it kept.
     assert [row["outcome"] for row in verbs("history", "--json").json["launches"]] == ["stopped", "stopped"]
+    shutil.rmtree(Path(right["log_path"]).parent)
     again = verbs("diff", "plain", "last", "--json").json
     kept = {row["key"]: row for row in again["rows"] if row["section"] == "flags" and row["differs"]}
     assert kept.keys() == differing
+    assert any("is gone from local" in note for note in again["notes"])
+    contexts_kept = next(row for row in again["rows"] if (row["section"], row["key"]) == ("settings", "context"))
+    assert [contexts_kept["left"], contexts_kept["right"]] == contexts

@@ -83,7 +83,11 @@ async def _look(console: Console, query: HistoryQuery, *, refresh: bool) -> set[
         if row.host not in asked:
             asked[row.host] = (refresh or row.host == LOCAL) and await _open(console, row)
         if asked[row.host]:
-            await console.history.look(row.launch_id)
+            try:
+                await console.history.look(row.launch_id)
+            except SpecconsoleError as error:
+                print(f"specconsole history: {error}", file=sys.stderr)
+                asked[row.host] = False
     return {host for host, done in asked.items() if not done and not refresh}
 
 
