@@ -37,6 +37,9 @@ class LooksKept:
 class FormPreflight(Preflight):
     """`Preflight` without what the form judges itself, and without asking for the flags."""
 
+    samples_disk = False
+    """The looks are made again and again."""
+
     def __init__(
         self, transport: Transport, launcher: Launcher, tools: PreflightTools, profile: Profile, spec: LaunchSpec,
         kept: LooksKept, clock: Clock,

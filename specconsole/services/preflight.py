@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from specconsole.core.hardware.processes import parse_detail, parse_port_holders
 from specconsole.core.launching import probes
 from specconsole.core.launching.checkpoint import Checkpoint
+from specconsole.core.launching.disk import DISK, Disks, judge_disks, parse_disks
 from specconsole.core.launching.engine_flags import check_flags
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, judge_profile
 from specconsole.core.launching.findings import fix_text, gravest_first, in_its_words, of_flag, of_verdict
@@ -20,8 +21,10 @@ from specconsole.core.launching.model_check import (
     judge_draft,
     judge_gpu_memory,
     judge_host_memory,
+    judge_llama_devices,
     judge_own_heads,
     ports_beside,
+    ranks_of,
     target_path,
 )
 from specconsole.core.launching.model_files import Model
@@ -38,6 +41,7 @@ from specconsole.services.server_flags import FlagShelf, ServerFlags, read_serve
 
 Found = Callable[[Finding], None]
 _GPU_LIMIT_S = 8.0
+_DISK_LIMIT_S = 8.0
 _HELD_BYTES = 256 * 1024 * 1024
 """What a process holds on a GPU below this is no obstacle (a display, a monitor's context)."""
 
@@ -61,10 +65,14 @@ class _Looks:
     draft_files: Checkpoint | None = None
     gpus: Sequence[GpuRoom] | None = None
     memory: HostMemory | None = None
+    disks: Disks | None = None
 
 
 class Preflight:
     """One start on one host, looked at. Changes nothing there."""
+
+    samples_disk = True
+    """Times the model's disk by reading 64 MiB of it."""
 
     def __init__(
         self, transport: Transport, launcher: Launcher, tools: PreflightTools, profile: Profile, spec: LaunchSpec
@@ -90,6 +98,7 @@ class Preflight:
             self._models(),
             self._gpus(),
             self._host_memory(),
+            self._disk(),
         )
         try:
             async with asyncio.TaskGroup() as group:
@@ -104,6 +113,7 @@ class Preflight:
         self._judge()
         await self._maps()
         self._memory()
+        self._disks()
         return gravest_first(self._all)
 
     def needs(self) -> Needs:
@@ -233,6 +243,14 @@ class Preflight:
 
         await self._tried("memory", look())
 
+    async def _disk(self) -> None:
+        async def look() -> None:
+            words = [target_path(self._profile) or "", "sample" if self.samples_disk else ""]
+            done = await self._transport.run_sh(DISK, words, timeout_s=_DISK_LIMIT_S)
+            self._looks.disks = parse_disks(done.stdout)
+
+        await self._tried("disk", look())
+
     # ---------------------------------------------------------------- judgement over several looks
 
     def _judge(self) -> None:
@@ -270,6 +288,11 @@ class Preflight:
         if looks.target is not None and looks.draft is not None and looks.draft_files is not None:
             await self._tried("draft", look(looks.target, looks.draft, looks.draft_files))
 
+    def _disks(self) -> None:
+        if self._looks.disks is not None:
+            weights = self._looks.target.weights_bytes if self._looks.target is not None else None
+            self._add(*judge_disks(self._profile, self._looks.disks, weights, ranks_of(self._profile)))
+
     def _memory(self) -> None:
         looks = self._looks
         if looks.target is None:
@@ -278,8 +301,10 @@ class Preflight:
         if looks.gpus and self._profile.engine in ("sglang", "vllm"):
             self._add(*judge_gpu_memory(self._profile, looks.target, draft, looks.gpus))
             return
-        # With GPUs llama.cpp divides a model between them and the host as it sees fit.
-        if looks.memory is not None and not looks.gpus:
+        if looks.gpus and (on_gpus := judge_llama_devices(self._profile, looks.target, draft, looks.gpus)):
+            self._add(*on_gpus)
+            return
+        if looks.memory is not None:
             finding = judge_host_memory(self._profile, looks.target, draft, looks.memory)
             if finding is not None:
                 self._add(finding)

@@ -12,10 +12,11 @@ from specconsole.core.launching.draft_check import check_draft
 from specconsole.core.launching.draft_facts import DraftFacts, longest_context
 from specconsole.core.launching.draft_names import check_own_heads
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS, settings_of, spelled
-from specconsole.core.launching.findings import of_draft
-from specconsole.core.launching.memory import GIB, KvShape, MemoryQuestion, estimate_memory, kv_shape
+from specconsole.core.launching.findings import fix_text, of_draft
+from specconsole.core.launching.llama_memory import DeviceRoom, context_that_fits, judge_devices, kv_bytes
+from specconsole.core.launching.memory import GIB, MemoryQuestion, estimate_memory, kv_shape
 from specconsole.core.launching.model_files import Model
-from specconsole.core.launching.preflight import Finding, HostMemory
+from specconsole.core.launching.preflight import Finding, HostMemory, Severity
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.rules import Asked
 
@@ -157,8 +158,8 @@ class GpuRoom:
     """One text for each process that holds over 256 MiB."""
 
 
-def gpus_used(profile: Profile, gpus: Sequence[GpuRoom]) -> tuple[int, tuple[GpuRoom, ...]]:
-    """How many GPUs a launch needs on this host, and which of those that are there it takes."""
+def ranks_of(profile: Profile) -> int:
+    """How many processes, of a GPU each, a launch starts on this host."""
     settings = settings_of(profile)
     sizes = ("tp_size", "pp_size") if profile.engine == "sglang" else ("tensor_parallel_size", "pipeline_parallel_size")
     ranks = 1
@@ -166,6 +167,12 @@ def gpus_used(profile: Profile, gpus: Sequence[GpuRoom]) -> tuple[int, tuple[Gpu
         ranks *= _whole(settings.get(key)) or 1
     if profile.engine == "sglang":
         ranks //= max(1, _whole(settings.get("nnodes")) or 1)
+    return max(1, ranks)
+
+
+def gpus_used(profile: Profile, gpus: Sequence[GpuRoom]) -> tuple[int, tuple[GpuRoom, ...]]:
+    """How many GPUs a launch needs on this host, and which of those that are there it takes."""
+    ranks, settings = ranks_of(profile), settings_of(profile)
     visible = profile.env.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         wanted = [part.strip() for part in visible.split(",")]
@@ -225,7 +232,7 @@ def host_bytes(profile: Profile, target: Model, draft: Model) -> int | None:
     """Weights, draft and KV cache, for a server that runs on the host's CPUs; None where the weights are unknown."""
     if target.weights_bytes is None:
         return None
-    kv = _gguf_kv_bytes(profile, target) if target.gguf is not None else 0
+    kv = kv_bytes(profile, target.gguf)
     return target.weights_bytes + (draft.weights_bytes or 0) + kv
 
 
@@ -233,7 +240,7 @@ def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: Hos
     """Weights and KV against the machine's memory, for a server that runs on its CPUs; None where that is unknown."""
     if target.weights_bytes is None or memory.total_bytes is None:
         return None
-    kv = _gguf_kv_bytes(profile, target) if target.gguf is not None else 0
+    kv = kv_bytes(profile, target.gguf)
     needed = target.weights_bytes + (draft.weights_bytes or 0) + kv
     parts = f"weights {target.weights_bytes / GIB:.2f}, draft {(draft.weights_bytes or 0) / GIB:.2f}"
     parts += f", KV {kv / GIB:.2f}" if kv else ""
@@ -241,11 +248,27 @@ def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: Hos
     text = f"{needed / GIB:.2f} GiB are needed (GiB: {parts}); the host has {memory.total_bytes / GIB:.1f}{free}"
     if profile.engine == "vllm" and (refused := _vllm_on_cpu(profile, target, memory)) is not None:
         return refused
-    if needed > memory.total_bytes:
-        return Finding("memory", "stop", text, "a smaller model or context", "estimate")
-    if memory.available_bytes is not None and needed > memory.available_bytes:
-        return Finding("memory", "warning", text, "a smaller model or context", "estimate")
-    return Finding("memory", "ok", text, name="estimate")
+    room = memory.total_bytes if memory.available_bytes is None else memory.available_bytes
+    if needed <= room:
+        return Finding("memory", "ok", text, name="estimate")
+    shorter = context_that_fits(profile, target.gguf, room - (needed - kv))
+    fix = {"ctx_size": shorter} if shorter is not None and profile.engine == "llamacpp" else None
+    severity: Severity = "stop" if needed > memory.total_bytes else "warning"
+    return Finding("memory", severity, text, fix_text(fix) or "a smaller model or context", "estimate", fix)
+
+
+def judge_llama_devices(profile: Profile, target: Model, draft: Model, gpus: Sequence[GpuRoom]) -> tuple[Finding, ...]:
+    """llama.cpp on the GPUs that it may take; () where the host's memory is what counts."""
+    visible = profile.env.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        by_index = {str(gpu.index): gpu for gpu in gpus}
+        gpus = [by_index[part.strip()] for part in visible.split(",") if part.strip() in by_index]
+    estimate = judge_devices(profile, target, draft, [DeviceRoom(gpu.index, gpu.free_bytes) for gpu in gpus])
+    if estimate is None:
+        return ()
+    holders = [f"GPU {gpu.index}: {one}" for gpu in gpus for one in gpu.holders]
+    found = [Finding("gpu", "warning", f"memory is held on {'; '.join(holders)}", name="holders")] if holders else []
+    return (*found, estimate)
 
 
 def _vllm_on_cpu(profile: Profile, target: Model, memory: HostMemory) -> Finding | None:
@@ -265,25 +288,6 @@ def _vllm_on_cpu(profile: Profile, target: Model, memory: HostMemory) -> Finding
     # Only where the size is set is it certain that it will run on the CPUs: a GPU that can't be seen is one, too.
     sure = vllm_on_cpu.kv_room_bytes(settings, profile.env) is not None
     return Finding("memory", "stop" if sure else "warning", why, what, "estimate", None, "0.32 v1/worker/cpu_worker.py")
-
-
-def _gguf_kv_bytes(profile: Profile, target: Model) -> int:
-    """Of the context asked for (capped at the model's), two bytes a value unless a cache type says another."""
-    head = target.gguf
-    if head is None:
-        return 0
-    layers, width, heads = (head.number(key) for key in ("block_count", "embedding_length", "attention.head_count"))
-    groups = head.number("attention.head_count_kv") or heads
-    longest = head.number("context_length")
-    context = min(context_asked(profile) or longest or 0, longest or 0) or (context_asked(profile) or 0)
-    if not layers or not width or not heads or not groups:
-        return 0
-    size = head.number("attention.key_length") or width // heads
-    widths = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.0625}
-    settings = settings_of(profile)
-    each = sum(widths.get(str(settings.get(key, "f16")), 2.0) for key in ("cache_type_k", "cache_type_v"))
-    shape = KvShape(layers * groups * size * each, layers, "")
-    return int(shape.bytes_per_token * context)
 
 
 def ports_beside(profile: Profile, port: int | None) -> Mapping[int, str]:

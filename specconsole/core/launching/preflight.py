@@ -14,7 +14,7 @@ class Finding:
     """One thing looked at."""
 
     check: str
-    """`port`, `binary`, `model`, `draft`, `memory`, `working-dir`, `version`, `flag`, `rule`, `gpu`."""
+    """`port`, `binary`, `model`, `draft`, `memory`, `working-dir`, `version`, `flag`, `rule`, `gpu`, `disk`."""
     severity: Severity
     text: str
     try_: str = ""
