@@ -15,6 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -382,6 +383,7 @@ async def open_supervisor(
                 if window:
                     benches.begin_looking()
                 history.use_results(benches.results)
+                history.on_changed.append(partial(benches.publish, changed=True))
                 commands = ConsoleCommands(
                     supervisor, desk, BenchesDesk(benches), history, FormFiles(files, config_folder() / "profiles")
                 )

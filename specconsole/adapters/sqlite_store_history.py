@@ -48,6 +48,13 @@ class SqliteHistory:
     async def annotations(self, launch_id: str) -> tuple[Annotation, ...]:
         return await self._look(lambda db: tuple(_entries(db, launch_id)))
 
+    async def all_annotations(self) -> dict[str, tuple[Annotation, ...]]:
+        def look(db: sqlite3.Connection) -> dict[str, tuple[Annotation, ...]]:
+            ids = db.execute("SELECT DISTINCT launch_id FROM annotations").fetchall()
+            return {launch_id: tuple(_entries(db, launch_id)) for (launch_id,) in ids}
+
+        return await self._look(look)
+
     async def annotations_to_send(self) -> dict[str, tuple[Annotation, ...]]:
         def look(db: sqlite3.Connection) -> dict[str, tuple[Annotation, ...]]:
             ids = db.execute("SELECT DISTINCT launch_id FROM annotations WHERE on_host = 0").fetchall()
@@ -103,7 +110,7 @@ def _conditions(query: HistoryQuery) -> tuple[list[str], list[object]]:
         ids = query.launch_ids[:_MAX_ASKED]
         must(f"h.launch_id IN ({', '.join('?' * len(ids))})", *ids)
     if query.id_begins:
-        must("h.launch_id >= ? AND substr(h.launch_id, 1, ?) = ?", query.id_begins, len(query.id_begins), query.id_begins)
+        must("substr(h.launch_id, 1, ?) = ?", len(query.id_begins), query.id_begins)
     for word in query.words:
         must("(instr(h.searched, ?) OR instr(coalesce(a.searched, ''), ?))", word, word)
     if query.tag is not None:

@@ -93,5 +93,8 @@ class Store(Protocol):
     async def annotations(self, launch_id: str) -> tuple[Annotation, ...]:
         """Every entry of a launch, the oldest first."""
 
+    async def all_annotations(self) -> dict[str, tuple[Annotation, ...]]:
+        """Every entry there is, by launch id."""
+
     async def annotations_to_send(self) -> dict[str, tuple[Annotation, ...]]:
         """Entries that no launch's folder is known to have, by launch id."""

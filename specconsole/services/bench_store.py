@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from specconsole.core.launching.annotations import NONE_YET, join
 from specconsole.core.measuring.result import SCHEMA_VERSION, MeasuredPoint, Result
 from specconsole.core.records import Store, StoredRecord
 from specconsole.errors import NotFoundError
@@ -67,7 +68,7 @@ class BenchStore:
         await self._store.put_records([*rows, _head(result)])
 
     async def results(self) -> tuple[Result, ...]:
-        """The oldest first."""
+        """The oldest first, each with what was noted on it and on its launches."""
         removed = await self.removed()
         heads = [r for r in await self._store.records("result", limit=_ALL) if r.record_id not in removed]
         points: dict[str, list[MeasuredPoint]] = {}
@@ -77,6 +78,11 @@ class BenchStore:
         notes: dict[str, list[str]] = {}
         for note in await self.notes():
             notes.setdefault(note.result_id, []).append(note.text)
+        said = {launch: join(entries) for launch, entries in (await self._store.all_annotations()).items()}
+        for result_id, measured in points.items():
+            for launch_id in dict.fromkeys(point.launch_id for point in measured):
+                if (text := said.get(launch_id, NONE_YET).text) and text not in notes.get(result_id, ()):
+                    notes.setdefault(result_id, []).append(text)
         return tuple(_whole(row, points.get(row.record_id, []), notes.get(row.record_id, [])) for row in heads)
 
     async def requests(self, result: Result) -> dict[int, list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ last seen. Nothing here waits for a network but the sending of notes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from specconsole.core.launching.folder import LaunchRecord
@@ -18,6 +18,8 @@ from specconsole.services.supervisor import HostTools, Supervisor
 
 LAST = "last"
 """The word for the newest launch."""
+Changed = Callable[[], Awaitable[None]]
+"""Called after a note or a tag of this console is kept."""
 RUNS = "runs"
 """State of a launch whose process was seen, and that was asked nothing."""
 _NAMED = 6
@@ -32,6 +34,7 @@ class LaunchHistory:
         self._parts = supervisor.parts
         self.notes = LaunchNotes(self.store, self._parts.clock, self._parts.us.owner)
         supervisor.on_found.append(self._exchange)
+        self.on_changed: list[Changed] = []
         self.running: set[str] = set()
         """Launches that were seen to run without being watched."""
 
@@ -87,25 +90,30 @@ class LaunchHistory:
         """Adds a note; "" once the launch's folder has it too, else why it has not yet."""
         self._may_write()
         await self.notes.note(launch_id, text)
-        return await self.send(launch_id)
+        return await self._kept(launch_id)
 
     async def tag(self, launch_id: str, on: Sequence[str], off: Sequence[str]) -> str:
         """Puts tags on and takes others off; answers as `note` does."""
         self._may_write()
         await self.notes.tag(launch_id, on, off)
-        return await self.send(launch_id)
+        return await self._kept(launch_id)
 
     async def tag_line(self, launch_id: str, line: str) -> str:
         """`best -old`, as a person types it; answers as `note` does."""
         self._may_write()
         row = await self.find(launch_id)
         await self.notes.tag_line(launch_id, line, row.tags)
-        return await self.send(launch_id)
+        return await self._kept(launch_id)
 
     async def undo(self, launch_id: str) -> str:
         """Takes back this person's last change; answers as `note` does."""
         self._may_write()
         await self.notes.undo(launch_id)
+        return await self._kept(launch_id)
+
+    async def _kept(self, launch_id: str) -> str:
+        for heard in self.on_changed:
+            await heard()
         return await self.send(launch_id)
 
     def _may_write(self) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from specconsole.adapters.sqlite_store import SqliteStore
 from specconsole.adapters.ssh import SshLink
 from specconsole.adapters.system_clock import SystemClock
 from specconsole.errors import BadInputError, NotFoundError
+from specconsole.services.bench_store import BenchStore
 from specconsole.services.notes import LaunchNotes
+from tests.core.measuring.build import point, result
 from tests.support.sshd_lab import SshdLab
 from tests.support.waiting import until
 
@@ -162,3 +165,16 @@ async def test_over_ssh_too(store: SqliteStore, ssh_link: SshLink, sshd: SshdLab
         await notes.note("L1", text)
     assert await notes.send(ssh_link, "L1", str(folder)) == ""
     assert list(in_folder(folder).values()) == [text.strip() for text in texts]
+
+
+async def test_what_is_said_of_a_launch_stands_with_its_results(store: SqliteStore) -> None:
+    one = replace(result("one", [point(1, 90.0, launch_id="L1")]), note="cold")
+    other = result("other", [point(1, 91.0, launch_id="L2")], at_s=2000.0)
+    results = BenchStore(store)
+    for each in (one, other):
+        await results.put_whole(each)
+    notes = LaunchNotes(store, SystemClock(), "ada@desk")
+    await notes.note("L1", "the draft of Tuesday")
+    await notes.tag("L1", ["best"])
+    found = {each.name: each.note for each in await results.results()}
+    assert found == {one.name: "cold; #best the draft of Tuesday", other.name: ""}

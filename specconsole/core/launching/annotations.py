@@ -70,6 +70,11 @@ class Annotations:
         return tuple(dict.fromkeys((*mine, *self.tagged)))
 
     @property
+    def text(self) -> str:
+        """Tags that were put on, and all notes: `#best warm GPU`; "" without any."""
+        return " ".join([*(f"#{tag}" for tag in self.tagged), self.note_text]).strip()
+
+    @property
     def note_text(self) -> str:
         """All notes in one line, the newest first; "" without one."""
         return "; ".join(" ".join(note.text.split()) for note in reversed(self.notes))

@@ -13,8 +13,10 @@ from specconsole.core.launching.difference_side import LaunchSide, flags_of, sid
 from specconsole.core.launching.difference_text import left_text, right_text, summary
 from specconsole.core.launching.effective import Account, Effective, Speculation
 from specconsole.core.launching.spec import LaunchSpec
+from specconsole.core.measuring.difference_results import result_rows, results_of
 from specconsole.core.records import StoredLaunch
 from specconsole.core.views.history_facts import masked_spec, row_of, secret_name
+from tests.core.measuring.build import point, result
 
 SIDE = LaunchSide("L1", "chain", "gpu-a", "sglang", "stopped")
 
@@ -163,3 +165,34 @@ def test_what_is_kept_holds_no_secret() -> None:
     assert [secret_name(n) for n in ("hf_token", "num_tokens", "ssl-key", "OPENAI_API_KEY", "keys", "tokenizer")] == [
         True, False, True, True, True, False,
     ]  # fmt: skip
+
+
+def test_results_at_equal_workload_say_what_the_noise_allows() -> None:
+    left = [result("plain", [point(1, v, n) for n, v in enumerate((100.0, 101.0, 99.0))])]
+    right = [
+        result("drafted", [
+            *[point(1, v, n, accept=2.5, launch_id="L2") for n, v in enumerate((200.0, 202.0, 198.0))],
+            point(4, 300.0, accept=2.4, launch_id="L2"),
+        ], speculative=True),
+    ]  # fmt: skip
+    found, notes = result_rows(left, right)
+    said = {row.key: row for row in found}
+    output = said["w C=1 output"]
+    assert (output.left, output.right, output.differs) == (100.0, 200.0, True)
+    assert output.remark == "2.00 times, better"
+    accept = said["w C=1 accept length"]
+    assert (accept.left, accept.left_known, accept.right, accept.differs) == (None, True, 2.5, True)
+    assert (said["w C=4 output"].left_known, said["w C=4 output"].differs) == (False, None)
+    assert notes == ()
+    near = [result("again", [point(1, v, n, launch_id="L2") for n, v in enumerate((100.5, 101.5, 98.5))])]
+    [same] = [row for row in result_rows(left, near)[0] if row.key == "w C=1 output"]
+    assert (same.differs, "within the noise" in same.remark) == (False, True)
+    other = [result("other", [point(1, 1.0)], workload_hash="else")]
+    assert result_rows(left, other) == ((), ("both were measured, with no workload in common",))
+    assert result_rows(left, []) == ((), ("the left one alone was measured",))
+    assert result_rows([], []) == ((), ("neither was measured",))
+    warm = [result("warm", [point(1, 100.0, launch_id="L2")], cache="flushed")]
+    found, notes = result_rows(left, warm)
+    assert found == ()
+    assert notes[0].startswith("w: not compared, prefix cache")
+    assert [r.points for r in results_of([*left, *right], "L2")] == [right[0].points]
