@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
 import httpcore
 import httpx
 
+from specconsole.adapters.tls_stream import TlsStream, client_context
 from specconsole.errors import (
     BadInputError,
     ConnectionRefusedAtHostError,
@@ -51,6 +53,17 @@ class _Stream(httpcore.AsyncNetworkStream):
             raise httpcore.WriteTimeout(str(error)) from error
         except OSError as error:
             raise httpcore.WriteError(str(error)) from error
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        secured = TlsStream(self, ssl_context, server_hostname)
+        try:
+            await secured.begin(timeout)
+        except BaseException:
+            await self.aclose()
+            raise
+        return secured
 
     async def aclose(self) -> None:
         self._writer.close()
@@ -97,9 +110,9 @@ class _Body(httpx.AsyncByteStream):
 class HostTransport(httpx.AsyncBaseTransport):
     """What httpx sends through: connections that begin at the host."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, context: ssl.SSLContext | None = None) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            network_backend=_Backend(transport), max_connections=64, max_keepalive_connections=0
+            network_backend=_Backend(transport), max_connections=64, max_keepalive_connections=0, ssl_context=context
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -122,11 +135,15 @@ class HostTransport(httpx.AsyncBaseTransport):
 class HostHttp:
     """`ports.HttpClient` over a Transport."""
 
-    def __init__(self, transport: Transport, *, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, transport: Transport, *, headers: dict[str, str] | None = None, context: ssl.SSLContext | None = None
+    ) -> None:
+        self._transport, self._headers = transport, headers
         self._host = transport.host
         self._bearer = ""
+        self._scheme = "http" if context is None else "https"
         self._client = httpx.AsyncClient(
-            transport=HostTransport(transport), trust_env=False, headers=headers, timeout=httpx.Timeout(None)
+            transport=HostTransport(transport, context), trust_env=False, headers=headers, timeout=httpx.Timeout(None)
         )
 
     async def get(self, host: str, port: int, path: str, *, timeout_s: float) -> HttpAnswer:
@@ -138,6 +155,16 @@ class HostHttp:
     def with_key(self, key: str) -> HostHttp:
         other = HostHttp.__new__(HostHttp)
         other._host, other._client, other._bearer = self._host, self._client, key
+        other._transport, other._headers, other._scheme = self._transport, self._headers, self._scheme
+        return other
+
+    def with_tls(self, ca_pem: str | None) -> HostHttp:
+        try:
+            context = client_context(ca_pem)
+        except ValueError as error:
+            raise BadInputError(f"no certificate of an authority: {error}", where="--ca-file") from None
+        other = HostHttp(self._transport, headers=self._headers, context=context)
+        other._bearer = self._bearer
         return other
 
     async def aclose(self) -> None:
@@ -146,11 +173,11 @@ class HostHttp:
     async def _ask(
         self, method: str, host: str, port: int, path: str, body: bytes | None, timeout_s: float
     ) -> HttpAnswer:
-        url = httpx.URL(scheme="http", host=host, port=port, path=path)
+        url = httpx.URL(scheme=self._scheme, host=host, port=port, path=path)
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if self._bearer:
             headers["Authorization"] = f"Bearer {self._bearer}"
-        where = f"{self._host}: http://{host}:{port}{path}"
+        where = f"{self._host}: {self._scheme}://{host}:{port}{path}"
         try:
             async with (
                 asyncio.timeout(timeout_s),

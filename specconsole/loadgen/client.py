@@ -163,7 +163,8 @@ class Client:
 
     def _open(self, method: str, path: str, body: bytes, idle: List[socket.socket]) -> Exchange:
         payload = build_request(method, path, self.headers, body)
-        return Exchange(idle.pop() if idle else None, self.address, payload)
+        sock = idle.pop() if idle else None
+        return self.plan.exchange(sock, self.address, payload)
 
     def _ended(self, exchange: Exchange, live: Dict[Exchange, Sent], pace: Pace) -> None:
         sent = live.pop(exchange)

@@ -6,9 +6,13 @@
  "before_point": [{"method": "POST", "path": "/flush_cache"}],
  "sample": {"method": "GET", "path": "/metrics", "keep": ["num_requests"], "every_s": 1.0},
  "points": [{"concurrency": 4, "requests": 40, "warmup": 8, "first": 0}],
- "skip_file": "skip.json", "log_file": null,
+ "skip_file": "skip.json", "log_file": null, "host_header": null,
+ "tls": {"server_name": "gpu7.example", "ca_file": "ca.pem"},
  "connect_timeout_s": 5, "stall_timeout_s": 60, "request_timeout_s": 600, "deadline_s": 3600}
 ```
+
+`tls` is left out for plain HTTP; without a `ca_file` the system's authorities count. `host_header` is what the server
+is called where it is reached by another address (a tunnel).
 
 Every line of the requests file is one request body, sent as it stands (the model's name, `stream` and the sampling
 are in it). A point takes the lines from `first` on, warm-up first, and starts again at line 0 when they run out.
@@ -16,9 +20,13 @@ are in it). A point takes the lines from `first` on, warm-up first, and starts a
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from typing import Any, Dict, List, Optional
+import socket
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .wire import Exchange
 
 PATHS = {
     "completions": "/v1/completions",
@@ -98,6 +106,12 @@ class Plan:
         self.deadline_s = float(raw.get("deadline_s", 86400.0))
         self.drain_s = float(raw.get("drain_s", 600.0))
         self.keep_text = bool(raw.get("keep_text", False))
+        secured = raw.get("tls")
+        self.exchange: Callable[[Optional[socket.socket], Tuple[str, int], bytes], Exchange] = Exchange
+        """Makes one, over TLS where the plan wants it."""
+        if secured is not None:
+            self.exchange = _secured(str(secured.get("server_name") or self.host), secured.get("ca_file"), folder)
+        self.host_header = str(raw.get("host_header") or "%s:%d" % (self.host, self.port))
         self._skip_file = os.path.join(folder, str(raw["skip_file"])) if raw.get("skip_file") else None
 
     def skipped(self) -> List[int]:
@@ -114,7 +128,7 @@ class Plan:
     def headers(self) -> bytes:
         """Request headers but for the content length; the key comes from a file, never from an argument."""
         lines = [
-            "Host: %s:%d" % (self.host, self.port),
+            "Host: " + self.host_header,
             "Content-Type: application/json",
             "Accept: text/event-stream",
             "Connection: keep-alive",
@@ -128,6 +142,19 @@ class Plan:
                 raise PlanError("auth_file: %s holds no usable key" % self.auth_file)
             lines.append("Authorization: Bearer " + key)
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+
+def _secured(server_name: str, ca_file: Optional[str], folder: str) -> Callable[..., Exchange]:
+    """Raises PlanError."""
+    try:
+        from .tls import Tls, TlsExchange
+
+        tls = Tls(server_name, None if ca_file is None else os.path.join(folder, ca_file))
+    except ImportError:
+        raise PlanError("tls: this Python has no ssl module") from None
+    except OSError as error:
+        raise PlanError("tls.ca_file: %s: %s" % (ca_file, error)) from None
+    return functools.partial(TlsExchange, tls=tls)
 
 
 def read_plan(path: str) -> Plan:

@@ -12,7 +12,7 @@ import errno
 import socket
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 RECV_BYTES = 16384
 """A larger one costs more to make and to shrink each time than another turn would (262144: 19 us against 4)."""
@@ -33,6 +33,9 @@ def stamping_socket(family: int = socket.AF_INET) -> socket.socket:
 
 class Exchange:
     """A request on its way. States: `connecting`, `sending`, `receiving`, `done`, `failed`."""
+
+    LATER: Tuple[Type[OSError], ...] = (BlockingIOError,)
+    """What a socket raises that can't go on now."""
 
     def __init__(self, sock: Optional[socket.socket], address: Tuple[str, int], payload: bytes) -> None:
         self.reused = sock is not None
@@ -64,14 +67,14 @@ class Exchange:
             status = sock.connect_ex(address)
             self.state = "connecting"
             if status not in (0, errno.EINPROGRESS):
-                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+                self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
         else:
             self.state = "sending"
         self.sock = sock
         self.receive: Callable[[int, int], Tuple[bytes, Any, int, Any]] = sock.recvmsg
         """Bytes, and what the kernel notes about them."""
         if self.state != "failed":
-            self._send()  # a kept connection takes it at once; so does a new one to this machine
+            self._begin()
 
     def fileno(self) -> int:
         return self.sock.fileno()
@@ -81,21 +84,25 @@ class Exchange:
         if self.state == "connecting":
             status = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if status:
-                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+                self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
                 return
             self.state = "sending"
         if self.state == "sending":
             self._send()
 
+    def _begin(self) -> None:
+        """A kept connection takes the request at once; so does a new one to this machine."""
+        self._send()
+
     def _send(self) -> None:
         try:
             sent = self.sock.send(self._payload)
-        except BlockingIOError:
+        except self.LATER:
             return
         except OSError as error:
             if self.state == "connecting":
                 status = error.errno or 0
-                self._fail(_connect_class(status), errno.errorcode.get(status, str(status)))
+                self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
             else:
                 self._fail("reset", error.__class__.__name__)
             return
@@ -283,5 +290,6 @@ def build_request(method: str, path: str, headers: bytes, body: bytes) -> bytes:
     return b"".join([head, headers, b"Content-Length: ", str(len(body)).encode(), b"\r\n\r\n", body])
 
 
-def _connect_class(status: int) -> str:
+def connect_class(status: int) -> str:
+    """What a failure to connect is called."""
     return "refused" if status == errno.ECONNREFUSED else "connect-failed"

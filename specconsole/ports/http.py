@@ -29,6 +29,10 @@ class HttpClient(Protocol):
     def with_key(self, key: str) -> HttpClient:
         """The same client, which sends `key` as a bearer token with every request. Closed with this one."""
 
+    def with_tls(self, ca_pem: str | None) -> HttpClient:
+        """A client that speaks HTTPS and checks names and certificates, by `ca_pem` instead of the system's authorities
+        where it is given. Closed by itself. Raises BadInputError for a text that holds no certificate."""
+
     async def aclose(self) -> None: ...
 
 

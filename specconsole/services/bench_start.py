@@ -132,6 +132,7 @@ def shape_of(
         snapshots=prepared.metrics,
         note=order.note,
         log_path="" if tunnel else target.log_path,
+        probes=target.probes,
         budget_s=prepared.budget_s,
         server_host=server_host,
     )
@@ -150,11 +151,16 @@ def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int
         keep_text=prepared.order.keep_text,
         log_file=log_file or None,
     )
+    plan["host_header"] = f"{target.address}:{target.port}"
+    if target.tls:
+        plan["tls"] = {"server_name": target.address, "ca_file": "ca.pem" if target.ca_pem else None}
     files = {
         "loadgen.zip": loadgen_zip,
         "requests.jsonl": "".join(json.dumps(body, ensure_ascii=False) + "\n" for body in prepared.bodies).encode(),
         "plan.json": json.dumps(plan).encode(),
     }
+    if target.ca_pem:
+        files["ca.pem"] = target.ca_pem.encode()
     if target.key:
         files["auth"] = target.key.encode()
     return files

@@ -38,8 +38,14 @@ class Target:
     model: str | None = None
     draft_model: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    tls: bool = False
+    """Whether it speaks HTTPS."""
+    ca_pem: str | None = None
+    """The authorities that its certificate is checked by; None: the system's of where the run is."""
     log_path: str = ""
     """On its host; "" when unknown."""
+    probes: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that its profile has read from its log."""
     environment: str | None = None
     """The server's own Python environment, whose interpreter may serve."""
 
@@ -86,7 +92,7 @@ def target_of_launch(watch: LaunchWatch, view: LaunchView, secrets: Mapping[str,
         port=spec.port,
         engine=spec.engine,
         launch_id=spec.launch_id,
-        key=server_key(secrets),
+        key=server_key(secrets, spec.settings),
         account=view.account,
         version=reading.server.version if reading is not None else None,
         command=view.command,
@@ -94,31 +100,29 @@ def target_of_launch(watch: LaunchWatch, view: LaunchView, secrets: Mapping[str,
         draft_model=spec.draft_model,
         env=spec.env,
         log_path=view.log_path or "",
+        probes=dict(spec.probes),
         environment=spec.environment,
     )
 
 
-def parse_url(text: str) -> tuple[str, int]:
-    """Address and port of `http://HOST:PORT[/...]`. Raises BadInputError."""
+def parse_url(text: str) -> tuple[str, str, int]:
+    """Scheme, address and port of `http://HOST:PORT` or `https://HOST:PORT`. Raises BadInputError."""
     parts = urlsplit(text)
-    if parts.scheme == "https":
-        raise BadInputError(
-            "the load generator speaks plain HTTP", where=text, try_="the server's own port, or a proxy"
-        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInputError("is no http:// or https:// URL", where=text, try_="http://127.0.0.1:30000")
     try:
-        port = parts.port or 80
+        port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         raise BadInputError("the port is no number from 1 to 65535", where=text) from None
-    if parts.scheme != "http" or not parts.hostname:
-        raise BadInputError("is no http:// URL", where=text, try_="http://127.0.0.1:30000")
     if parts.path.rstrip("/") not in ("", "/v1") or parts.query or parts.username:
-        raise BadInputError("only http://HOST:PORT is taken", where=text, try_=f"http://{parts.hostname}:{port}")
-    return parts.hostname, port
+        good = f"{parts.scheme}://{parts.hostname}:{port}"
+        raise BadInputError("only SCHEME://HOST:PORT is taken", where=text, try_=good)
+    return parts.scheme, parts.hostname, port
 
 
-async def target_of_url(url: str, http: HttpClient, key: str) -> Target:
-    """Asks what answers there. Raises BadInputError, TransportError."""
-    address, port = parse_url(url)
+async def target_of_url(url: str, http: HttpClient, key: str, ca_pem: str | None = None) -> Target:
+    """Asks what answers there; `http` speaks its scheme. Raises BadInputError, TransportError."""
+    scheme, address, port = parse_url(url)
     models = await list_models(http.with_key(key) if key else http, address, port)
     owner = next((str(m.get("owned_by", "")) for m in models), "")
     return Target(
@@ -127,13 +131,15 @@ async def target_of_url(url: str, http: HttpClient, key: str) -> Target:
         port=port,
         engine=_OWNERS.get(owner.lower(), "other"),
         key=key,
+        tls=scheme == "https",
+        ca_pem=ca_pem,
         model=str(models[0].get("root") or models[0]["id"]) if models else None,
     )
 
 
 async def list_models(http: HttpClient, address: str, port: int) -> list[dict[str, Any]]:
     """/v1/models. Raises BadInputError with the server's word when it has none, TransportError."""
-    where = f"http://{address}:{port}/v1/models"
+    where = f"{address}:{port}/v1/models"
     try:
         answer = await http.get(address, port, "/v1/models", timeout_s=ASK_TIMEOUT_S)
     except TimeoutError:

@@ -33,7 +33,14 @@ from specconsole.services.bench_start import (
     shape_of,
 )
 from specconsole.services.bench_store import BenchStore, Choice
-from specconsole.services.bench_target import Target, has_metrics, model_name, target_of_launch, target_of_url
+from specconsole.services.bench_target import (
+    Target,
+    has_metrics,
+    model_name,
+    parse_url,
+    target_of_launch,
+    target_of_url,
+)
 from specconsole.services.bench_tunnel import open_tunnel
 from specconsole.services.bench_watch import BenchWatch
 from specconsole.services.ordering import new_launch_id
@@ -98,17 +105,23 @@ class Benches:
         return await self._prepare(target, watch.http, order, model), watch.host
 
     async def prepare_url(
-        self, url: str, host: str, order: BenchOrder, *, key: str = "", model: str | None = None
-    ) -> Prepared:
-        """The same for any server that `host` can reach by `url`."""
+        self, url: str, host: str, order: BenchOrder, *, key: str = "", model: str | None = None,
+        ca_pem: str | None = None,
+    ) -> Prepared:  # fmt: skip
+        """The same for any server that `host` can reach by `url`; `ca_pem` stands for the system's authorities."""
         tools = await self._sup.host(host)
-        target = await target_of_url(url, tools.http, key)
-        http = tools.http.with_key(key) if key else tools.http
-        api = self._sup.parts.apis.get(target.engine)
-        if api is not None:
-            said = await api.account(http, target.address, target.port, Said())
-            target = replace(target, account=Account(said))
-        return await self._prepare(target, http, order, model)
+        async with AsyncExitStack() as stack:
+            plain = tools.http
+            if parse_url(url)[0] == "https":
+                plain = tools.http.with_tls(ca_pem)
+                stack.push_async_callback(plain.aclose)
+            target = await target_of_url(url, plain, key, ca_pem)
+            http = plain.with_key(key) if key else plain
+            api = self._sup.parts.apis.get(target.engine)
+            if api is not None:
+                said = await api.account(http, target.address, target.port, Said())
+                target = replace(target, account=Account(said))
+            return await self._prepare(target, http, order, model)
 
     async def _prepare(self, target: Target, http: HttpClient, order: BenchOrder, model: str | None) -> Prepared:
         workload, prompts = await asyncio.to_thread(self._parts.read_workload, order.workload)

@@ -5,12 +5,15 @@
 `end` is one of `done`, `no-done` (closes without the end mark), `cut` (closes in the middle of an event), `stall`
 (says nothing more), `error` (an error object in the stream), `no-usage`. `split` sends each event in two pieces, cut
 in the middle. It prints its port, and on GET /counts what it has sent: the witness of the tests.
+
+With an argument (a file with certificate and key) it speaks TLS; GET /v1/models names one model.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 from typing import Any
 
@@ -87,7 +90,8 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                     length = int(line.split(b":")[1])
             body = await reader.readexactly(length)
             if head.startswith(b"GET"):
-                data = json.dumps(COUNTS).encode()
+                models = {"object": "list", "data": [{"id": "m", "object": "model", "owned_by": "test"}]}
+                data = json.dumps(models if b"/v1/models" in head[:40] else COUNTS).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
                 continue
             COUNTS["requests"] += 1
@@ -106,7 +110,11 @@ async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def main() -> None:
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    context = None
+    if len(sys.argv) > 1:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(sys.argv[1])
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
     async with server:

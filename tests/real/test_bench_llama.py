@@ -229,7 +229,7 @@ def test_verbs_compare_export_note_and_remove(verbs: Verbs, llama: LlamaServer, 
     [
         (["bench"], 2, "name a launch or a URL"),
         (["bench", "nothing"], 4, "no launch nothing"),
-        (["bench", "https://127.0.0.1:1"], 2, "plain HTTP"),
+        (["bench", "https://127.0.0.1:1"], 3, "nothing listens on port 1"),
         (["bench", "http://127.0.0.1:1"], 3, "nothing listens on port 1"),
         (["bench", "http://127.0.0.1:99999"], 2, "port"),
         (["bench", "x", "--concurrency", "1,zwei"], 2, "--concurrency"),

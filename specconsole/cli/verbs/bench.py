@@ -26,7 +26,9 @@ exit status: 0 measured, 1 nothing could be measured, 2 a wrong argument, worklo
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("target", nargs="?", metavar="LAUNCH|URL", help="an id, a profile's name, or http://HOST:PORT")
+    parser.add_argument(
+        "target", nargs="?", metavar="LAUNCH|URL", help="an id, a profile's name, or http[s]://HOST:PORT"
+    )
     parser.add_argument("--workload", default="quick", metavar="W", help="a workload's name or TOML file (quick)")
     parser.add_argument("--concurrency", metavar="N,N", help="requests at once: 1,2,4 (default: the workload's)")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="of each point (3)")
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--api", choices=("completions", "chat", "generate", "completion"), help="which endpoint")
     parser.add_argument("--model", help="the model's name in the requests (default: the first that is served)")
     parser.add_argument("--key-file", metavar="FILE", help="a file with the server's API key")
+    parser.add_argument("--ca-file", metavar="FILE", help="for https: authorities (PEM) instead of the system's")
     parser.add_argument("--host", default="local", help="where the server runs, or from where URL is reached (local)")
     parser.add_argument("--from-here", action="store_true", help="send from this machine through the tunnel; marked so")
     parser.add_argument("--keep-text", action="store_true", help="keep the answers, for `results lossless`")
@@ -60,13 +63,16 @@ async def _bench(args: argparse.Namespace) -> int:
 
     order = None if args.resume else order_of(args)
     key = "" if args.key_file is None else await asyncio.to_thread(_read_key, args.key_file)
+    ca_pem = None if args.ca_file is None else await asyncio.to_thread(_read_text, args.ca_file)
     async with open_supervisor((), read_only=args.read_only) as console:
         await console.supervisor.add_host(args.host)
         if order is None:
             await console.benches.look(args.host)
             return await _follow(console, args.resume, args)
         if args.target.startswith(("http://", "https://")):
-            prepared = await console.benches.prepare_url(args.target, args.host, order, key=key, model=args.model)
+            prepared = await console.benches.prepare_url(
+                args.target, args.host, order, key=key, model=args.model, ca_pem=ca_pem
+            )
             host = args.host
         else:
             await console.supervisor.discovered(args.host)
@@ -108,12 +114,16 @@ def order_of(args: argparse.Namespace) -> BenchOrder:
     return BenchOrder(args.workload, levels, args.repeats, ratio, args.api, args.note, args.keep_text)
 
 
-def _read_key(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
-        key = Path(path).expanduser().read_text(encoding="utf-8").strip()
+        return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not text"
-        raise BadInputError(f"the key can't be read: {reason}", where=path) from None
+        raise BadInputError(f"can't be read: {reason}", where=path) from None
+
+
+def _read_key(path: str) -> str:
+    key = _read_text(path).strip()
     if not key or any(ord(c) < 32 for c in key):
         raise BadInputError("holds no usable key", where=path)
     return key
