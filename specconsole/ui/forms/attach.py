@@ -53,7 +53,8 @@ class Attach(Modal[AttachOrder]):
         if self._found:
             yield Static(styled("running there and not watched", "$muted"))
             yield OptionList(*(Option(self._line(server)) for server in self._found), id="found")
-        yield Static(styled("or by its log, port, pid, or a command that prints the log", "$muted"), classes="label")
+        how = "its log's path, its port, its pid, or a command that prints its log"
+        yield Static(styled(f"or {how}" if self._found else how, "$muted"), classes="label")
         yield Input(placeholder="/path/server.log   :30000   12345   docker logs -f NAME", id="target")
 
     @staticmethod

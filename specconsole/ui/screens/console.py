@@ -116,9 +116,15 @@ class ConsoleScreen(Screen[None]):
         wanted = min(self.hosts.wanted_height(), max(6, height * 6 // 10))
         rows = None if self.small else max(4, wanted)
         if rows is None:
-            self.hosts.styles.height = "1fr"
+            self.hosts.styles.height = self.results.styles.height = "1fr"
         elif self.hosts.styles.height is None or self.hosts.styles.height.value != rows:
             self.hosts.styles.height = rows
+
+    def _size_results(self, height: int) -> None:
+        """As many rows as there are results, within a quarter of the screen."""
+        rows = 2 + max(3, min(1 + len(self.desk.board.results.rows), height // 4))
+        if self.results.styles.height is None or self.results.styles.height.value != rows:
+            self.results.styles.height = rows
 
     # Facts
 
@@ -127,6 +133,7 @@ class ConsoleScreen(Screen[None]):
         self.desk.settle()
         if not self.small:
             self._size_left(self.app.size.height)
+            self._size_results(self.app.size.height)
         inner = self.app.size.width - (3 if self.small else self.left_width() + 4)
         self.card.fit_height(inner, small=self.small)
         for pane in (self.hosts, self.launches, self.phase, self.results):

@@ -26,6 +26,8 @@ RUNNING = frozenset(
     {"queued", "preparing", "starting", "loading", "answers", "not-answering", "stalled", "stopping", "unknown"}
 )
 """States in which something of it may be up: a server, or what waits on the host to start it."""
+WIDE_LIST = 64
+"""Cells from which on a list of launches says also where and since when."""
 _UNITS = {"percent": "%", "byte": "B", "shard": "shards", "graph": "graphs", "file": "files", "token": "tokens",
           "item": "items"}  # fmt: skip
 
@@ -59,6 +61,13 @@ def state_note(view: LaunchView) -> tuple[str, str]:
     return view.state, MARKS[view.state][1]
 
 
+def _where_and_when(view: LaunchView) -> Content:
+    """`  gpu-a:30000   14:02 `, for a list with room."""
+    where = f"{view.host}:{view.port}" if view.port is not None else view.host
+    when = clock_text(view.started_at_s, seconds=False) if view.started_at_s is not None else ""
+    return fit(styled(f"  {where}", "$muted"), 18) + fit(styled(f"  {when}", "$muted"), 8)
+
+
 def list_row(view: LaunchView, width: int, *, selected: bool, focused: bool) -> Content:
     """`● eagle3-topk1    weights`."""
     mark, style = MARKS[view.state]
@@ -67,6 +76,8 @@ def list_row(view: LaunchView, width: int, *, selected: bool, focused: bool) -> 
         mark, style = "?", "$warning"
     name_style = "bold" if selected else ""
     left = row((mark, style), " ", (view.name, name_style) if name_style else view.name)
+    if width >= WIDE_LIST:
+        left = fit(left, width - WIDE_LIST + 22) + _where_and_when(view)
     line = spread(left, row(" ", (note, note_style)), width)
     return line.stylize("on $selection") if selected and focused else line.stylize("on $panel") if selected else line
 
@@ -263,6 +274,9 @@ def _running(view: LaunchView, reading: Reading) -> list[Content]:
             pieces.append(styled(f"{metrics.running} running{waiting}"))
         if metrics.kv_usage is not None:
             pieces.append(styled(f"KV {metrics.kv_usage:.0%}"))
+    for probe in view.probes[:2]:
+        if probe.last is not None:
+            pieces.append(row((f"{probe.name} ", "$muted"), (f"{probe.last:g}", "bold")))
     note = account_note(view.account)
     if note:
         # Behind the state: it says what all the figures are of.

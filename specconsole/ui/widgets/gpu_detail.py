@@ -66,12 +66,18 @@ def _graphs(gpu: GpuView, width: int, rows: int) -> list[Content]:
         ),
     )
     lines: list[Content] = []
+    if not any(value is not None for value in gpu.util_history_pct):
+        # Two empty graphs would look like a GPU that does nothing.
+        rows = 0
     for left, right in pairs:
         titles = [fit(row((f" {name} ", "$muted"), now), half) for name, now, _ in (left, right)]
         lines.append(fit(titles[0] + Content(" ") + titles[1], width))
-        for first, second in zip(left[2], right[2], strict=True):
+        for first, second in zip(left[2][:rows], right[2][:rows], strict=True):
             lines.append(fit(row(" ", (first, "$primary"), " ", (second, "$primary")), width))
-    lines.append(spread(styled(" 10 min ago", "$muted"), styled("now ", "$muted"), width))
+    if rows:
+        lines.append(spread(styled(" 10 min ago", "$muted"), styled("now ", "$muted"), width))
+    else:
+        lines.append(fit(styled(" no history yet: the first one stands after five seconds", "$muted"), width))
     return lines
 
 
