@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from specconsole.cli.result_text import comparison
 from specconsole.core.measuring.figures_text import cell_text, load_text
 from specconsole.core.measuring.marks import MARKS
-from specconsole.core.measuring.metrics import METRICS
+from specconsole.core.measuring.metrics import METRICS, PROBE, probe_names
 from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
 
@@ -71,7 +71,8 @@ def csv_text(results: Sequence[Result]) -> str:
         "at_s",
     ]
     more = ["succeeded", "failed", "acceptance_source", "marks"]
-    writer.writerow([*head, *METRICS, *more])
+    probes = probe_names(results)
+    writer.writerow([*head, *METRICS, *more, *(PROBE + name for name in probes)])
     for result in results:
         c = result.conditions
         for point in result.points:
@@ -81,6 +82,7 @@ def csv_text(results: Sequence[Result]) -> str:
                     result.result_id, result.name, c.workload, c.workload_hash, point.concurrency, point.rate_per_s,
                     point.repeat, point.launch_id, point.at_s, *("" if v is None else repr(v) for v in values),
                     point.metrics.succeeded, point.metrics.failed, point.acceptance.source, " ".join(point.all_marks),
+                    *(repr(point.probes[name]) if name in point.probes else "" for name in probes),
                 ]
             )  # fmt: skip
     return out.getvalue()

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from specconsole.core.measuring.compare import Cell, Row, Table, compare
 from specconsole.core.measuring.figures_text import cell_text, load_text, point_text
 from specconsole.core.measuring.marks import MARKS
-from specconsole.core.measuring.metrics import METRICS
+from specconsole.core.measuring.metrics import METRICS, PROBE, find_metric, probe_names
 from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
+from specconsole.errors import BadInputError
 
 if TYPE_CHECKING:
     from specconsole.core.measuring.result import Result
@@ -25,11 +26,16 @@ def result_json(result: Result) -> dict[str, Any]:
     for raw, point in zip(shape["points"], result.points, strict=True):
         raw["marks"] = list(point.all_marks)
         raw["values"] = {key: metric.value(point) for key, metric in METRICS.items()}
+        raw["values"] |= {PROBE + name: value for name, value in point.probes.items()}
     return {"schema": SCHEMA, **shape}
 
 
 def comparison(rows: Sequence[Result], metric_id: str, baseline_id: str | None) -> Table:
-    return compare(rows, METRICS[metric_id], baseline_id=baseline_id)
+    metric = find_metric(metric_id, rows)
+    if metric is None:
+        known = ", ".join(PROBE + name for name in probe_names(rows)) or "no result here has probes"
+        raise BadInputError(f"--metric can't be {metric_id}", try_=known)
+    return compare(rows, metric, baseline_id=baseline_id)
 
 
 def table_text(rows: Sequence[Result], metric_id: str, baseline_id: str | None) -> list[str]:

@@ -14,11 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.probe_pattern import probes_of
 from specconsole.core.measuring.assemble import assemble
 from specconsole.core.measuring.bench_shape import BenchShape, no_longer_needed
 from specconsole.core.measuring.log_marks import LIMIT_BYTES, log_marks
 from specconsole.core.measuring.progress import BenchView, RunProgress
 from specconsole.core.measuring.result import MeasuredPoint, Result
+from specconsole.core.reading.probe_series import window_means
 from specconsole.errors import SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, Clock, Transport
 from specconsole.services.bench_log import read_range
@@ -149,14 +151,16 @@ class BenchWatch:
     async def _close(self, index: int) -> None:
         """A point is whole, or as whole as it will be: measured, stored, and further repeats judged."""
         lines = self._lines.pop(index, [])
-        shape = self.shape.run_shape()
+        shape, shape_probes = self.shape.run_shape(), self.shape.probes
         made = await asyncio.to_thread(assemble, [self._run, *lines], shape, self._parts.parse_page)
         if not made.points:
             return
         point = made.points[0]
         finish = next((line for line in lines if line.get("kind") == "point-end"), {})
-        seen = [*await self._seen_in_log(finish), *self._throttled_since(index)]
-        point = replace(point, marks=tuple(dict.fromkeys((*point.marks, *seen))))
+        window = await self._log_of_window(finish)
+        seen = [*await asyncio.to_thread(log_marks, window), *self._throttled_since(index)]
+        means = await asyncio.to_thread(window_means, probes_of(shape_probes), window) if shape_probes else {}
+        point = replace(point, marks=tuple(dict.fromkeys((*point.marks, *seen))), probes=means)
         self._measured[index] = point
         self.result = self._result("unfinished")
         if self._store is not None:
@@ -171,16 +175,15 @@ class BenchWatch:
                 with suppress(SpecconsoleError, TimeoutError):
                     await self._transport.write_file(f"{self.record.folder}/skip.json", json.dumps(list(skip)).encode())
 
-    async def _seen_in_log(self, finish: Mapping[str, Any]) -> tuple[str, ...]:
-        """What the server's log says of the window, by the bytes written in it; () where it can't be read."""
+    async def _log_of_window(self, finish: Mapping[str, Any]) -> bytes:
+        """What the server wrote into its log within the window; b"" where it can't be read."""
         path, start, stop = self.shape.log_path, finish.get("log_from"), finish.get("log_to")
         if not path or not isinstance(start, int) or not isinstance(stop, int) or stop <= start:
-            return ()
+            return b""
         try:
-            data = await read_range(self._transport, path, start, min(stop, start + LIMIT_BYTES))
+            return await read_range(self._transport, path, start, min(stop, start + LIMIT_BYTES))
         except (SpecconsoleError, TimeoutError):
-            return ()
-        return await asyncio.to_thread(log_marks, data)
+            return b""
 
     async def _look_at_gpus(self) -> None:
         """Throttling shows only while it happens: looked for as long as this console follows the run."""

@@ -31,6 +31,7 @@ from specconsole.services.launch_view import (
     failure_note,
     history_note,
     keep_time,
+    probe_views,
     view_of_record,
     with_outlook,
 )
@@ -393,5 +394,6 @@ class LaunchWatch:
             history_note=history_note(last_s),
             last_start_s=last_s,
             account=self.account.found,
+            probes=probe_views(self.intake.probes),
         )
         self._board.publish_launch(view if before is None else keep_time(before, view))

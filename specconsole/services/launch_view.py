@@ -10,7 +10,11 @@ from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.start_eta import eta_of_starts
 from specconsole.core.launching.stopping import describe_exit
 from specconsole.core.reading.model import Reading
-from specconsole.core.views.launch import LaunchState, LaunchView
+from specconsole.core.reading.probe_series import ProbeReader, sampled
+from specconsole.core.views.launch import LaunchState, LaunchView, ProbeView
+
+_SHOWN = 120
+"""Points of a small plot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,14 @@ def view_of_record(record: LaunchRecord, host: str, us: WhoWeAre) -> LaunchView:
         last_log_mtime_age_s=_age(record.moment.now_s, record.log_mtime_s),
         waiting=record.waiting,
         processes=((record.process.pid, record.process.start_ticks),) if record.process and record.alive else (),
+    )
+
+
+def probe_views(reader: ProbeReader | None) -> tuple[ProbeView, ...]:
+    """What the probes have read so far."""
+    return tuple(
+        ProbeView(one.name, one.count, one.last, one.mean, one.unreadable, sampled(one, _SHOWN))
+        for one in (reader.series() if reader is not None else ())
     )
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from specconsole.core.launching.masking import Masker
+from specconsole.core.launching.probe_pattern import Probe
 from specconsole.core.reading.history import History, StartKey
+from specconsole.core.reading.probe_series import ProbeReader
 from specconsole.core.reading.reading import Reader
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import Clock, Transport
@@ -53,8 +55,10 @@ class LogIntake:
         engine: str | None = None,
         secrets: Iterable[str] = (),
         log_command: Sequence[str] = (),
+        probes: Sequence[Probe] = (),
     ) -> None:
-        """`log_command` prints the log where there is no file; `path` is then only its name."""
+        """`log_command` prints the log where there is no file; `path` is then only its name. `probes` are numbers to
+        read from it besides."""
         self._transport = transport
         self._log_command = tuple(log_command)
         self._path = path
@@ -67,6 +71,9 @@ class LogIntake:
         self._secrets = tuple(secrets)
         self._masker = Masker(self._secrets)
         self._glimpse = TailGlimpse(transport, path, clock, engine, secrets)
+        self._probes = tuple(probes)
+        self.probes: ProbeReader | None = None
+        """None where there are none, and before `open`."""
         self._follower: Follower | CommandLog | None = None
         self._spool: Spool | None = None
         self._lock_fd = -1
@@ -118,6 +125,7 @@ class LogIntake:
         spool = self._spool = Spool(self._folder)
         saved = self._load()
         self._reader = self._new_reader()
+        self.probes = ProbeReader(self._probes) if self._probes else None
         if saved is None:
             spool.truncate(0)
             return Place()
@@ -135,6 +143,8 @@ class LogIntake:
             whole = False
         if not whole:
             self._read_again(spool)
+        if self._probes:
+            self._resume_probes(saved.get("probes"), spool)
         return Place(**saved["place"])
 
     def _own_folder(self, folder: Path) -> Path:
@@ -174,6 +184,15 @@ class LogIntake:
         self._reader = self._new_reader()
         for _, block in spool.blocks(0):
             self._reader.feed(block)
+
+    def _resume_probes(self, saved: Any, spool: Spool) -> None:
+        """From the checkpoint; where it has none of these, what is kept here of the log is read again."""
+        self.probes = ProbeReader.resume(self._probes, saved)
+        if self.probes is None or self.probes.offset != self.reader.offset:
+            self.probes = ProbeReader(self._probes)
+            for _, block in spool.blocks(0):
+                self.probes.feed(block)
+            self.probes.gap(max(0, self.reader.offset - self.probes.offset))
 
     async def advance(self) -> bool:
         """One step; True when something came. Raises TransportError, or SpecconsoleError when the spool can't grow.
@@ -232,9 +251,16 @@ class LogIntake:
         at_s = self._arrived_at_s() if caught_up else None
         for start in range(0, len(data), _FEED_BYTES):
             self.reader.feed(data[start : start + _FEED_BYTES], at_s)
+            if self.probes is not None:
+                self._feed_probes(self.probes, data[start : start + _FEED_BYTES], at_s)
             await asyncio.sleep(0)  # a megabyte costs 5 to 10 ms, and the window wants to paint
         if self._dirty_since_s is None:
             self._dirty_since_s = self._clock.monotonic_s()
+
+    def _feed_probes(self, probes: ProbeReader, data: bytes, at_s: float | None) -> None:
+        # What is kept for longer than this console runs needs a clock that others have too.
+        wall_s = None if at_s is None else self._clock.wall_s() - (self._clock.monotonic_s() - at_s)
+        probes.feed(data, wall_s)
 
     def _arrived_at_s(self) -> float:
         """When the newest byte was written, on this console's monotonic clock.
@@ -256,6 +282,8 @@ class LogIntake:
                 # The line before the gap has no end; the reader counts it as one, so must the spool.
                 await asyncio.to_thread(self._spool.append, b"\n")
             self.reader.gap(what.lost_bytes)
+            if self.probes is not None:
+                self.probes.gap(what.lost_bytes)
         await self.save()
 
     async def drain(self) -> None:
@@ -284,6 +312,8 @@ class LogIntake:
             "final": self.final,
             "reader": self.reader.checkpoint(),
         }
+        if self.probes is not None:
+            state["probes"] = self.probes.checkpoint()
         self._dirty_since_s = None
         await asyncio.to_thread(replace_file, self._folder / "checkpoint.json", json.dumps(state).encode())
 

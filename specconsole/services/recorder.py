@@ -6,7 +6,7 @@ Trouble with the store costs estimates, never a launch: it is told once on the b
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
@@ -99,6 +99,20 @@ class Recorder:
             await self._store.put_launches([self._row(watch.host, watch.record, watch.state, facts)])
         except SpecconsoleError as error:
             self._trouble(error)
+
+    async def keep_probes(self, watch: LaunchWatch) -> None:
+        """What its probes read, for as long as the store lasts; the log may be gone by then."""
+        series = watch.intake.probes.series() if watch.intake.probes is not None else ()
+        rows = [
+            StoredRecord("probe", f"{watch.launch_id}/{one.name}", self._clock.wall_s(), asdict(one), watch.launch_id)
+            for one in series
+            if one.count or one.unreadable
+        ]
+        if rows and self._store is not None:
+            try:
+                await self._store.put_records(rows)
+            except SpecconsoleError as error:
+                self._trouble(error)
 
     async def index(self, host: str, records: Iterable[LaunchRecord]) -> None:
         """Keeps the index of a host's launches; the folders stay the truth."""

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from specconsole.core.launching.folder import LaunchRecord
+from specconsole.core.launching.probe_pattern import probes_of
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.server_key import server_key
 from specconsole.core.records import Store
@@ -278,6 +279,7 @@ class Supervisor:
             engine=engine,
             secrets=(secrets or {}).values(),
             log_command=spec.log_command if spec is not None else (),
+            probes=probes_of(spec.probes) if spec is not None else (),
         )
         api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
         key = server_key(secrets or {}, spec.settings if spec is not None else None)
@@ -319,6 +321,9 @@ class Supervisor:
         except* SpecconsoleError as group:
             # This console can't keep the log (state folder not writable): said, and the others go on.
             watch.trouble(str(group.exceptions[0]))
+        finally:
+            # Whatever ends the watch: the series is kept with the launch.
+            await asyncio.shield(self._recorder.keep_probes(watch))
 
     async def indexed(self, record: LaunchRecord, host: str) -> None:
         """Puts a launch of this console's into the history, before its console may end."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from specconsole.ui.log.session import LogSession
 
 _NEEDS_LAUNCH = {"edit", "relaunch", "stop", "bench", "error", "diff", "evidence", "forget", "close-tab", "card",
-                 "account", "next-phase", "previous-phase"}  # fmt: skip
+                 "account", "probes", "next-phase", "previous-phase"}  # fmt: skip
 _NEEDS_LOG = {"find", "error", "follow", "ranks", "level", "fold", "wrap", "time", "select", "copy", "next-phase",
               "previous-phase", "next-match", "previous-match"}  # fmt: skip
 _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop": "stop", "bench": "bench",
@@ -80,6 +80,8 @@ def _of_launch(name: str, launch: LaunchView) -> str:
         return f"{launch.name} does not answer yet"
     if name == "account" and launch.account is None:
         return f"{launch.name} has not said yet how it runs"
+    if name == "probes" and not launch.probes:
+        return f"the profile of {launch.name} has no [probes]"
     if name == "forget" and running:
         return f"{launch.name} still runs"
     return ""

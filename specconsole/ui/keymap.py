@@ -71,6 +71,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("diff", "d", "diff", "Compare the selected launch with another one: flags, settings, phases, results.",
            footer=9),
     Action("account", "i", "settings", "Show how the selected launch really runs, beside what was asked.", footer=10),
+    Action("probes", "a", "probes", "Plot the numbers that the profile's probes read from the log."),
     Action("help", "question_mark,f1", "help", "Explain the pane in focus and its keys.", footer=20),
     Action("palette", "ctrl+p", "palette", "Search everything that can be done.", footer=21),
     Action("history", "h", "history", "Every launch so far: search, open, compare, note, tag, launch again."),

@@ -13,7 +13,7 @@ from tests.ui.fakes import FakeCommands
 
 LOOK = {
     "find", "error", "follow", "diff", "account", "help", "palette", "cancel", "jump", "next-launch", "previous-launch",
-    "close-tab", "theme", "card", "quit", "gpus", "holders", "reconnect", "history",
+    "close-tab", "theme", "card", "quit", "gpus", "holders", "reconnect", "history", "probes",
 }  # fmt: skip
 """Everything else, but for moving around and the log's own keys, changes something or opens a form for it."""
 

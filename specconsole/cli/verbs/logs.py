@@ -27,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--lines", type=int, metavar="N", help="begin N lines before the end (default: the start)"
     )
     parser.add_argument("--host", default="local", help="where (default: local)")
+    parser.add_argument(
+        "--probe",
+        action="append",
+        metavar="NAME",
+        help="instead: the numbers that a probe of its profile has read (`all`: of every probe); may be repeated",
+    )
     parser.add_argument("--raw", action="store_true", help="bytes instead of clean lines")
     parser.add_argument("--json", action="store_true", help='one object a line: {"line_no": 1, "text": "..."}')
 
@@ -43,6 +49,8 @@ async def _logs(args: argparse.Namespace) -> int:
 
     if args.raw and args.json:
         raise BadInputError("--raw and --json can't both be given")
+    if args.probe and (args.raw or args.follow):
+        raise BadInputError("--probe prints what was read so far: not with --raw or --follow")
     if args.lines is not None and args.lines < 0:
         raise BadInputError("--lines takes 0 or more")
     async with open_supervisor((), read_only=True, spare_store=True) as console:
@@ -50,7 +58,22 @@ async def _logs(args: argparse.Namespace) -> int:
         await console.supervisor.discovered(args.host)
         watch = console.supervisor.find(args.launch)
         await watch.settled()
+        if args.probe:
+            return _print_probes(watch, args)
         await _print(watch, args)
+    return EXIT_OK
+
+
+def _print_probes(watch: LaunchWatch, args: argparse.Namespace) -> int:
+    from specconsole.cli.probe_text import chosen, series_lines, summary_line
+
+    reader = watch.intake.probes
+    series = chosen(reader.series() if reader is not None else (), args.probe)
+    print("\n".join(series_lines(series, as_json=args.json)))
+    if not args.json:
+        sys.stdout.flush()
+        for one in series:
+            print(summary_line(one), file=sys.stderr)
     return EXIT_OK
 
 

@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _results(args: argparse.Namespace) -> int:
-    from specconsole.core.measuring.metrics import METRICS
+    from specconsole.core.measuring.metrics import METRICS, PROBE
     from specconsole.wiring import open_supervisor
 
-    if args.metric not in METRICS:
-        raise BadInputError(f"--metric can't be {args.metric}", try_=", ".join(METRICS))
+    if args.metric not in METRICS and not args.metric.startswith(PROBE):
+        raise BadInputError(f"--metric can't be {args.metric}", try_=f"{', '.join(METRICS)}, {PROBE}NAME")
     if args.read_only and args.action in ("import", "note", "rm"):
         raise RefusedError("this console is read-only", try_="without --read-only")
     async with open_supervisor((), read_only=args.read_only) as console:

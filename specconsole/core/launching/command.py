@@ -193,6 +193,7 @@ def build_spec(
         requested_at_s=now_s,
         console_version=version,
         key_argument_allowed=profile.allow_key_argument,
+        probes=dict(profile.probes),
     )
 
 
@@ -217,6 +218,7 @@ def profile_of(spec: LaunchSpec) -> Profile:
         health=Health(spec.health_path, spec.health_timeout_s, spec.health_prompt),
         grace_s=spec.grace_s,
         allow_key_argument=spec.key_argument_allowed,
+        probes=dict(spec.probes),
         source=f"launch {spec.launch_id}",
     )
 

@@ -17,7 +17,7 @@ from specconsole.core.launching.toml_place import line_of, nearest
 from specconsole.errors import BadInputError
 
 OWN_KEYS = ("extends", "unset", "variables", "hosts")
-_TABLES = ("args", "env", "secrets", "health", "variables")
+_TABLES = ("args", "env", "secrets", "health", "variables", "probes")
 # `${model_dir}`, `${secret:NAME}`; `$${` stands for `${` itself. What a shell would do more (`${x:-y}`) is left alone.
 _USE = re.compile(r"\$(?P<escaped>\$\{)|\$\{(?P<secret>secret:)?(?P<name>[A-Za-z_][\w-]*)\}")
 

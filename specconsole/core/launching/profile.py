@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from specconsole.core.launching.probe_pattern import MOST_PROBES, why_not
 from specconsole.core.launching.toml_place import line_of, nearest
 from specconsole.errors import BadInputError
 
@@ -72,6 +73,8 @@ class Profile:
     """Seconds between TERM and KILL when it is stopped."""
     engine_version: str | None = None
     """The engine's version that it was written for: what rules go by where the host's own is not known."""
+    probes: Mapping[str, str] = field(default_factory=dict)
+    """Names of numbers in the server's log -> the regular expressions that find them, each with one group."""
     allow_key_argument: bool = False
     """A person has agreed that a key goes as an argument, where everybody on the host sees it."""
     extends: tuple[str, ...] = ()
@@ -184,7 +187,7 @@ def _kind(value: object) -> str:
 KEYS = (
     "name", "engine", "description", "tags", "command", "binary", "environment", "args", "env", "secrets", "host",
     "bind", "port", "working_dir", "model", "draft_model", "health", "grace_s", "engine_version",
-    "allow_key_argument",
+    "allow_key_argument", "probes",
 )  # fmt: skip
 HEALTH_KEYS = ("path", "timeout_s", "prompt")
 
@@ -232,6 +235,7 @@ def decode_profile(
         grace_s=20.0 if grace_s is None else grace_s,
         engine_version=take.text("engine_version"),
         allow_key_argument=take.switch("allow_key_argument"),
+        probes=_probes(take),
         source=source,
     )
 
@@ -272,6 +276,18 @@ def _env(take: _Decoder) -> dict[str, str]:
                 ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
             )
     return env
+
+
+def _probes(take: _Decoder) -> dict[str, str]:
+    table = take.table(("probes",))
+    if len(table) > MOST_PROBES:
+        raise take.error(("probes",), f"has {len(table)} probes; at most {MOST_PROBES} are read")
+    for name, pattern in table.items():
+        if not isinstance(pattern, str):
+            raise take.error(("probes", name), f"must be a regular expression in quotes, not {_kind(pattern)}")
+        if problem := why_not(name, pattern):
+            raise take.error(("probes", name), problem, r"draft_ms = 'draft took (\d+\.\d+) ms'")
+    return dict(table)
 
 
 def _secrets(take: _Decoder) -> dict[str, str]:

@@ -40,7 +40,8 @@ def profile_table(profile: Profile) -> dict[str, Any]:
     health = {
         key: value for key in ("path", "timeout_s", "prompt") if (value := getattr(profile.health, key)) is not None
     }
-    for key, inner in (("args", profile.args), ("env", profile.env), ("secrets", profile.secrets), ("health", health)):
+    for key, inner in (("args", profile.args), ("env", profile.env), ("secrets", profile.secrets), ("health", health),
+                       ("probes", profile.probes)):
         if inner:
             table[key] = dict(inner)
     return table
@@ -92,7 +93,7 @@ def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         if key in ("name", "description", "tags"):
             continue
-        if key in ("args", "env", "secrets", "health"):
+        if key in ("args", "env", "secrets", "health", "probes"):
             for inner, deep in value.items():
                 plain = inner.lstrip("-").replace("-", "_") if key == "args" else inner
                 found[f"{key}.{plain}"] = deep

@@ -59,6 +59,8 @@ class LaunchSpec:
     log_command: tuple[str, ...] = ()
     """What prints an adopted server's log where there is no file."""
 
+    probes: Mapping[str, str] = field(default_factory=dict)
+    """Numbers that are read from its log, by name: see `probe_pattern`."""
     key_argument_allowed: bool = False
     """A person has agreed that a key goes as an argument; `${secret:NAME}` in `argv` is then that secret."""
     needs: tuple[str, ...] = ()

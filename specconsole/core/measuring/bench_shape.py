@@ -33,6 +33,8 @@ class BenchShape:
     budget_s: float | None = None
     log_path: str = ""
     """The server's log on the host that the run is on; "" when it is elsewhere or not known."""
+    probes: Mapping[str, str] = field(default_factory=dict)
+    """Numbers to read from that log, by name (`launching.probe_pattern`)."""
     server_host: str = ""
     """Where the server runs; the run itself may be elsewhere (through the tunnel)."""
 

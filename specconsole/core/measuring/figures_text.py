@@ -60,6 +60,7 @@ def point_text(point: MeasuredPoint) -> str:
         parts.append(text)
     elif a.why_not:
         parts.append(f"acceptance unknown: {a.why_not}")
+    parts += [f"{name} {number(value)} (probe, mean)" for name, value in point.probes.items()]
     return "; ".join(parts)
 
 

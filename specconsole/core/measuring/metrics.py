@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from specconsole.core.measuring.point import Spread
-from specconsole.core.measuring.result import MeasuredPoint
+from specconsole.core.measuring.result import MeasuredPoint, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,26 @@ def _decode_tok_s(point: MeasuredPoint) -> float | None:
 def _step_ms(point: MeasuredPoint) -> float | None:
     tpot_s, length = point.metrics.cost(None).tpot_s, point.acceptance.accept_length
     return None if tpot_s is None or length is None else tpot_s * length * 1e3
+
+
+PROBE = "probe:"
+"""`probe:draft_ms` is the mean of the profile's probe `draft_ms` over the window."""
+
+
+def find_metric(metric_id: str, results: Iterable[Result] = ()) -> Metric | None:
+    """One of `METRICS`, or that of a probe which any point of `results` has; None for another."""
+    name = metric_id.removeprefix(PROBE)
+    if name == metric_id:
+        return METRICS.get(metric_id)
+    if not any(name in point.probes for result in results for point in result.points):
+        return None
+    definition = f"mean of what the probe {name} read from the server's log, over the window"
+    return Metric(metric_id, name, "as printed", "neither", definition, lambda point: point.probes.get(name))
+
+
+def probe_names(results: Iterable[Result]) -> tuple[str, ...]:
+    """Probes that any point has, in order."""
+    return tuple(dict.fromkeys(name for result in results for point in result.points for name in point.probes))
 
 
 METRICS: dict[str, Metric] = {

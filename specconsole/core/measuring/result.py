@@ -86,6 +86,8 @@ class MeasuredPoint:
     queued_server_max: float | None = None
     marks: tuple[str, ...] = ()
     """What a reader must know, beyond `metrics.marks`: see `marks.py`."""
+    probes: Mapping[str, float] = field(default_factory=dict)
+    """Means over the window of what the profile's probes read from the server's log, by name."""
 
     @property
     def all_marks(self) -> tuple[str, ...]:

@@ -21,6 +21,22 @@ HealthAnswer = Literal["not-asked", "link-down", "refused", "reset", "timeout", 
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeView:
+    """One number that the profile has read from the log."""
+
+    name: str
+    count: int
+    """Numbers read so far."""
+    last: float | None = None
+    mean: float | None = None
+    """Of all; None without any."""
+    unreadable: int = 0
+    """Lines that matched, and held no number there."""
+    shown: tuple[float, ...] = ()
+    """Means over what was read so far, evenly: for a small plot."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchView:
     """One launch, as of `as_of_s` (console's monotonic clock)."""
 
@@ -65,6 +81,8 @@ class LaunchView:
     """`last: 8:30`, or "" without history."""
     account: Account | None = None
     """How it really runs, by its own account, beside what was asked; None before it answers."""
+    probes: tuple[ProbeView, ...] = ()
+    """In the profile's order; () where it has none."""
     waiting: Waiting | None = None
     """What a queued launch waits for on its host; None for any other."""
     last_start_s: float | None = None

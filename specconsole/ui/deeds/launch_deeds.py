@@ -229,6 +229,16 @@ async def forget(screen: ConsoleScreen) -> None:
     )  # fmt: skip
 
 
+async def probes(screen: ConsoleScreen) -> None:
+    """What the profile's probes read from the selected launch's log."""
+    from specconsole.ui.screens.probes import ProbesScreen
+
+    launch_id, board = screen.desk.launch_id, screen.desk.board
+    view = screen.desk.launch
+    if view is not None:
+        screen.app.push_screen(ProbesScreen(view.name, lambda: board.launches.get(launch_id)))
+
+
 async def account(screen: ConsoleScreen) -> None:
     """How the selected launch really runs, beside what was asked."""
     from specconsole.ui.screens.account import AccountScreen
