@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
+import pytest
 from textual.pilot import Pilot
 
+from specconsole.core.launching.annotations import Annotations
 from specconsole.core.views.history import HistoryPage
 from specconsole.errors import SpecconsoleError
 from specconsole.ui.app import ConsoleApp
 from specconsole.ui.screens.difference import DifferenceScreen
 from specconsole.ui.screens.history import HistoryScreen
+from specconsole.ui.text.difference_text import difference_lines
+from specconsole.ui.text.history_text import DETAIL_LINES, detail_lines, head_line, table_line
 from tests.ui.conftest import make_app, until
 from tests.ui.fakes import FakeCommands
-from tests.ui.history_fakes import FakeHistory, rows
+from tests.ui.history_fakes import FakeHistory, found, rows
 from tests.ui.test_keys import choose, toasts
 
 
@@ -181,3 +186,43 @@ async def test_trouble_with_the_store_is_said() -> None:
         await pilot.press("j", "enter", "d", "space", "n", "R")
         assert isinstance(app.screen, HistoryScreen), "nothing is chosen, nothing is done"
         assert HistoryPage(()).rows == ()
+
+
+@pytest.mark.parametrize("width", [40, 62, 76, 80, 99, 117, 130, 158, 240])
+def test_every_line_is_as_wide_as_the_screen(width: int) -> None:
+    odd = replace(
+        rows()[0],
+        profile="模型-" * 12,
+        host="h" * 80,
+        cause_line="x\n\x1b[31my",
+        annotations=Annotations(tagged=("t" * 40,)),
+    )
+    for one in (*rows(3), odd):
+        assert table_line(one, width, chosen=True, marked=False).cell_length == width
+        lines = detail_lines(one, width)
+        assert [len(lines), {line.cell_length for line in lines}] == [DETAIL_LINES, {width}]
+        assert not any(c in line.plain for line in lines for c in "\n\x1b")
+    assert head_line(width).cell_length == width
+    for everything in (True, False):
+        assert {line.cell_length for line in difference_lines(found(), width, everything=everything)} == {width}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_on_a_small_screen_and_a_large_one_all_of_it_is_there(size: tuple[int, int]) -> None:
+    app = app_with(FakeHistory())
+    async with app.run_test(size=size) as pilot:
+        screen = await opened(app, pilot)
+        text = shown(screen)
+        for word in ("asked for", "profile", "outcome", "best tok/s", "eagle3-topk1", "1,234 C=32", "command"):
+            assert word in text
+        assert ("answered" in text.splitlines()[0]) is (size[0] > 80)
+        keys = screen.query_one("#history-keys")
+        assert keys.region.bottom < size[1]
+        assert screen.table.region.height >= 12
+        await pilot.press("d", "j", "d")
+        await until(lambda: isinstance(app.screen, DifferenceScreen))
+        assert app.screen.query_one("#difference-keys").region.bottom < size[1]
+        if size[1] == 24:
+            top = app.screen.rows._lines[0].plain  # type: ignore[attr-defined]  # a DifferenceScreen
+            await pilot.press("end")
+            assert app.screen.rows._lines[0].plain != top  # type: ignore[attr-defined]

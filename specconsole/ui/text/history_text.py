@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from textual.content import Content
@@ -39,7 +39,11 @@ def _columns(width: int) -> list[_Column]:
         if room >= cells:
             shown.add(name)
             room -= cells
-    return [column for column in _ALL if column.name in shown]
+    # The last takes what is left.
+    return [
+        replace(column, cells=column.cells + max(0, room)) if column.name == "tags, notes" else column
+        for column in _ALL if column.name in shown
+    ]  # fmt: skip
 
 
 def head_line(width: int) -> Content:
@@ -111,10 +115,11 @@ def _best(one: HistoryRow) -> str:
 
 
 def _cell(text: str, cells: int, *, right: bool = False) -> str:
-    shown = safe(text)
-    if len(shown) > cells:
-        return f"{shown[: cells - 1]}…"
-    return f"{shown:>{cells}}" if right else f"{shown:<{cells}}"
+    shown = Content(safe(text))
+    if shown.cell_length > cells:
+        shown = shown.truncate(cells, ellipsis=True)
+    room = max(0, cells - shown.cell_length)
+    return " " * room + shown.plain if right else shown.plain + " " * room
 
 
 def _said(one: HistoryRow) -> str:
