@@ -13,7 +13,7 @@ from specconsole.core.launching.command import command_words
 from specconsole.core.launching.engine_flags import EngineFlags
 from specconsole.core.launching.engine_settings import ENGINE_FLAGS
 from specconsole.core.launching.help_text import FlagCatalogue, parse_help
-from specconsole.core.launching.import_command import engine_of
+from specconsole.core.launching.imported_command import engine_of
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec

@@ -11,7 +11,8 @@ import shlex
 from typing import Any
 
 from specconsole.core.hosts.discovery import FoundEngine, masked_argv
-from specconsole.core.launching.import_command import ImportedCommand, import_command
+from specconsole.core.launching.import_command import import_command
+from specconsole.core.launching.imported_command import ImportedCommand
 from specconsole.core.launching.script import IDENTITY, MACHINE, STATE_FOLDER
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import SpecconsoleError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from specconsole.core.hardware.processes import Process, parse_stat, seconds
 from specconsole.core.launching.flag_pairs import pair_up
-from specconsole.core.launching.import_command import engine_of
+from specconsole.core.launching.imported_command import engine_of
 from specconsole.core.launching.script import IDENTITY, LAUNCH_VARIABLE
 
 # Command lines that are looked at more closely. Process titles count too: vLLM 0.32 renames its children to

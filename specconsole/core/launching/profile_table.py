@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specconsole.core.launching.import_command import ImportedCommand
+from specconsole.core.launching.imported_command import ImportedCommand
 from specconsole.core.launching.profile import Profile
 
 _TEXTS = (

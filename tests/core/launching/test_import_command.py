@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,9 @@ def what_bash_runs(text: str, folder: Path) -> tuple[list[str], dict[str, str]]:
     for name in ("python", "python3", "vllm", "sglang", "llama-server"):
         (stubs / name).write_text(STUB.format(python="/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "x"))
         (stubs / name).chmod(0o755)
+    for name, script in RUNNERS.items():
+        (stubs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (stubs / name).chmod(0o755)
     dump = folder / "dump.json"
     subprocess.run(
         ["bash", "-c", text + "\nwait\n"],
@@ -90,6 +95,82 @@ def test_the_same_arguments_as_the_shell_hands_over(text: str, tmp_path: Path) -
     assert list(found.argv) == argv
     for name, value in found.env.items():
         assert env[name] == value
+
+
+# Wilder ones. What is no shell's own (sudo, srun, tmux, ...) is a stub that runs what the real one would.
+WILD = [
+    'cat > eagle.json <<\'EOF\'\n{"a": "vllm serve /wrong"}\nEOF\nvllm serve /m --config eagle.json --seed 1',
+    "bash <<'EOF'\nexport NCCL_DEBUG=INFO\nvllm serve /m --served-model-name \"a b\" \\\n  --port 8000\nEOF",
+    "M=/models/x\nbash -s <<EOF\nexec python -m sglang.launch_server --model-path $M --port 30000\nEOF",
+    'export A=1 B=2\nenv -i C=3 PATH="$PATH" DUMP="$DUMP" vllm serve /m --max-model-len 4096',
+    "export A=1\nenv -u A -u B D='x y' vllm serve /m",
+    "srun -N 1 --gres=gpu:8 --export=ALL,NCCL_ALGO=Tree -p batch python -m sglang.launch_server --model-path /m --tp 8",
+    "docker compose -f docker/compose.yml run --rm -e VLLM_USE_V1=1 -p 8000:8000 llm vllm serve /m --port 8000",
+    "docker exec -it -e X=1 box bash -lc 'vllm serve /m --tensor-parallel-size 4 > /tmp/log 2>&1'",
+    "tmux new -d 'CUDA_VISIBLE_DEVICES=0,1 vllm serve /m --tensor-parallel-size 2 2>&1 | tee log'",
+    "tmux new-session -d -s srv -- vllm serve /m --served-model-name 'a  b'",
+    "screen -dmS sgl bash -c 'cd /tmp && python -m sglang.launch_server --model-path /m --port 1234'",
+    "sudo -E -u ml HF_HOME=/hf /usr/bin/env vllm serve /m",
+    "bash -lc \"source ~/.bashrc; vllm serve /m --chat-template '{{ x }}' --port 8001\"",
+    "bash -eo pipefail -c 'vllm serve /m | tee log'",
+    "# baseline, no draft\nvllm serve /m \\\n  --seed 0 # not --seed 1\n# vllm serve /other",
+    "nohup vllm serve /m --port 8000 > serve.log 2>&1 & sleep 0.1 && true",
+    "(cd /tmp && CUDA_VISIBLE_DEVICES=3 vllm serve /m --seed 2) 2>&1 | tee -a log",
+    "ARGS=(--model-path '/a b' --tp 2)\nARGS+=(--port 30000)\n"
+    'python -m sglang.launch_server "${ARGS[@]}" --log-level info',
+    "while true; do vllm serve /m --port 9000; break; done",
+    'if [ -z "$NOPE" ]; then vllm serve /m --seed 4; else vllm serve /n; fi',
+    "set -a\nNCCL_DEBUG=WARN\nset +a\nQUIET=1\nvllm serve /m",
+    "nsys profile -o run --trace=cuda python -m sglang.launch_server --model-path /m --port 30000",
+    "{ time vllm serve /m --seed 6; } 2> times",
+    "eval \"vllm serve /m --served-model-name 'x y'\"",
+    'sh -c "exec vllm serve /m --override-generation-config \'{\\"temperature\\": 0}\'"',
+    "numactl -N 0 -m 0 -- llama-server -m /m/a.gguf -c 4096 -np 4",
+    "VLLM_USE_V1=1 \\\n  nohup \\\n  nice -n 10 \\\n  vllm serve /m &",
+    "timeout -k 5 3600 stdbuf -oL -eL python -u -m vllm.entrypoints.openai.api_server --model /m",
+    "uv run --with vllm -- vllm serve /m --port 8008",
+    "vllm serve /m --port=8000 <<< 'unused' >/dev/null",
+    "export HF_HOME=/hf; unset HF_HOME; export B='$(not run)'; vllm serve /m --seed 1",
+]
+SKIP = (
+    "while [ $# -gt 0 ]; do case $1 in {values}) shift 2 ;; --) shift; break ;; -*) shift ;; *) break ;; esac; done\n"
+)
+RUNNERS = {
+    "sudo": SKIP.format(values="-u|-g") + 'exec env "$@"',
+    "srun": SKIP.replace("-*)", "--export=*) for one in $(echo \"${{1#--export=}}\" | tr , ' '); do case $one in *=*) "
+                         "export \"$one\" ;; esac; done; shift ;; -*)").format(values="-N|-n|-p|-c") + 'exec "$@"',
+    "docker": 'shift; [ $1 = -f ] && shift 2; shift\n'.replace("shift; [", "[ $1 = compose ] && shift; [")
+    + "while [ $# -gt 0 ]; do case $1 in -e) export \"$2\"; shift 2 ;; -p|-v|-w) shift 2 ;; -*) shift ;; *) break ;; "
+      'esac; done\nshift; exec "$@"',
+    "tmux": "shift\n" + SKIP.format(values="-s|-n|-t|-c") + 'if [ $# = 1 ]; then exec sh -c "$1"; else exec "$@"; fi',
+    "screen": SKIP.format(values="-S|-dmS") + 'exec "$@"',
+    "nsys": "shift\n" + SKIP.format(values="-o") + 'exec "$@"',
+    "numactl": SKIP.format(values="-N|-m|-C") + 'exec "$@"',
+    "uv": "shift\n" + SKIP.format(values="--with") + 'exec "$@"',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WILD, ids=range(len(WILD)))
+def test_the_wilder_ones_too(text: str, tmp_path: Path) -> None:
+    # A login shell would set PATH anew, and miss the stubs.
+    argv, env = what_bash_runs(text.replace("bash -lc", "bash -c"), tmp_path)
+    found = import_command("HOME=/home/somebody\n" + text.replace('"$PATH"', "p").replace('"$DUMP"', "d"))
+    assert list(found.argv) == argv
+    own = {name: value for name, value in found.env.items() if value not in ("p", "d")}
+    assert {name: env.get(name) for name in own} == own
+    # Nothing that the shell handed over is lost, save what every shell has.
+    usual = {"PATH", "HOME", "DUMP", "PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE", "LD_PRELOAD", "_STDBUF_O", "_STDBUF_E"}
+    assert {name for name in env if name not in usual} <= {*own, *found.secrets}
+
+
+def test_what_is_no_command_at_all_ends_quickly_and_in_one_line() -> None:
+    for text in ("x=1\n" * 20000, "$(" * 5000, "bash -c " * 500, "'", "vllm serve /m " + "a" * 300_000,
+                 "\0vllm serve /m", "vllm serve /m \0", "bash <<EOF\n" * 50 + "vllm serve", "((((" * 1000,
+                 "A=(" * 9000):  # fmt: skip
+        start_s = time.monotonic()
+        with contextlib.suppress(BadInputError):
+            import_command(text)
+        assert time.monotonic() - start_s < 10
 
 
 WRAPPED = [
