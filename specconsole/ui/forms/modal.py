@@ -15,7 +15,7 @@ from specconsole.ui.formatters import row, styled
 
 T = TypeVar("T")
 SHORT_BELOW_ROWS = 30
-"""Screens lower than this get forms without frames around their fields."""
+"""Screens lower than this get forms without blank rows."""
 
 
 class Modal(ModalScreen[T | None]):
@@ -31,18 +31,17 @@ class Modal(ModalScreen[T | None]):
     Modal .label { color: $muted; margin-top: 1; }
     Modal #wrong { color: $error; display: none; margin-top: 1; }
     Modal #keys { margin-top: 1; color: $muted; }
-    Modal Input { border: tall $rule; background: $background; height: 3; }
-    Modal Input:focus { border: tall $primary; }
-    Modal OptionList { border: tall $rule; background: $background; height: auto; max-height: 12;
-        scrollbar-size-vertical: 1; }
-    Modal OptionList:focus { border: tall $primary; }
+    Modal Input { border: none; border-left: outer $rule; background: $panel; height: 1; padding: 0 1; }
+    Modal Input:focus { border: none; border-left: outer $primary; }
+    Modal OptionList { border: none; border-left: outer $rule; background: $background; height: auto; max-height: 12;
+        padding: 0 1; scrollbar-size-vertical: 1; }
+    Modal OptionList:focus { border: none; border-left: outer $primary; }
     Modal OptionList > .option-list--option-highlighted { background: $panel; color: $foreground; }
     Modal OptionList:focus > .option-list--option-highlighted { background: $selection; color: $foreground; }
     Modal.short #box { padding: 0 1; }
     Modal.short .label { margin-top: 0; }
     Modal.short #keys { margin-top: 0; }
-    Modal.short Input { border: none; height: 1; background: $panel; padding: 0 1; }
-    Modal.short OptionList { border: none; padding: 0 1; max-height: 6; }
+    Modal.short OptionList { max-height: 6; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
     TITLE_TEXT = ""
