@@ -35,8 +35,8 @@ class LaunchHistory:
         self.notes = LaunchNotes(self.store, self._parts.clock, self._parts.us.owner)
         supervisor.on_found.append(self._exchange)
         self.on_changed: list[Changed] = []
-        self.running: set[str] = set()
-        """Launches that were seen to run without being watched."""
+        self.seen: dict[str, str] = {}
+        """State of launches that were looked at without being watched: `runs` or `queued`."""
 
     @property
     def store(self) -> Store:
@@ -55,7 +55,7 @@ class LaunchHistory:
     def _now(self, row: HistoryRow) -> HistoryRow:
         view = self.supervisor.board.launches.get(row.launch_id)
         if view is None or view.stale_since_s is not None:
-            return replace(row, state=RUNS) if row.launch_id in self.running else row
+            return replace(row, state=self.seen.get(row.launch_id, ""))
         known = row if view.answered_after_s is None else replace(row, answered_after_s=view.answered_after_s)
         # Its log is read anew at each start of a console; until then the store knows better.
         return known if view.state in ("unknown", "preparing") and row.outcome else replace(known, state=view.state)

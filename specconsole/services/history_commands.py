@@ -10,7 +10,7 @@ from specconsole.core.launching.difference import Difference
 from specconsole.core.views.history import HistoryPage, HistoryQuery, HistoryRow
 from specconsole.core.views.launch import LaunchState, LaunchView
 from specconsole.errors import NotFoundError, RefusedError, SpecconsoleError
-from specconsole.services.history import LaunchHistory
+from specconsole.services.history import RUNS, LaunchHistory
 from specconsole.services.history_reading import kept_log
 from specconsole.services.history_sides import Sides
 from specconsole.services.spool import Spool
@@ -70,7 +70,7 @@ class HistoryDesk(LaunchHistory):
         tools = self.open_tools(row.host)
         record = await tools.launcher.observe(row.launch_id) if tools is not None else None
         if record is not None and not record.over:
-            self.running.add(row.launch_id)
+            self.seen[row.launch_id] = RUNS if record.alive else "queued"
         else:
             await self._sides.side(row.launch_id)
         return await self.find(row.launch_id)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from specconsole.services.commands import Commands
 
 
+ENDED_LISTED = 12
+"""Ended launches in the window's list."""
+
+
 @dataclass(slots=True)
 class Desk:
     """One for the window; panes read it, the screen changes it."""
@@ -38,11 +42,20 @@ class Desk:
     """The launch that was selected the last time, until the board shows it or the person selects another."""
 
     def launches(self) -> list[LaunchView]:
-        """Newest first; those that did not start yet on top."""
-        return sorted(
+        """Newest first; those that did not start yet on top. Of those that ended the newest only, and what is selected
+        or kept in a tab: the history has them all."""
+        ordered = sorted(
             self.board.launches.values(),
             key=lambda view: (-(view.started_at_s if view.started_at_s is not None else 1e18), view.launch_id),
         )
+        ended = [view.launch_id for view in ordered if view.state in ("stopped", "failed", "gone")]
+        hidden = set(ended[ENDED_LISTED:]) - {self.launch_id, self.wanted_launch_id, *self.tabs, *self.waiting_tabs}
+        return [view for view in ordered if view.launch_id not in hidden]
+
+    @property
+    def launches_not_listed(self) -> int:
+        """Ended ones that only the history shows."""
+        return len(self.board.launches) - len(self.launches())
 
     def hosts(self) -> list[HostView]:
         """In the order they were added."""

@@ -17,7 +17,7 @@ from specconsole.ui.screens.history import HistoryScreen
 from specconsole.ui.text.difference_text import difference_lines
 from specconsole.ui.text.history_text import DETAIL_LINES, detail_lines, head_line, table_line
 from tests.ui.conftest import make_app, until
-from tests.ui.fakes import FakeCommands
+from tests.ui.fakes import FakeCommands, stopped
 from tests.ui.history_fakes import FakeHistory, found, rows
 from tests.ui.test_keys import choose, toasts
 
@@ -226,3 +226,21 @@ async def test_on_a_small_screen_and_a_large_one_all_of_it_is_there(size: tuple[
             top = app.screen.rows._lines[0].plain  # type: ignore[attr-defined]  # a DifferenceScreen
             await pilot.press("end")
             assert app.screen.rows._lines[0].plain != top  # type: ignore[attr-defined]
+
+
+async def test_the_list_of_the_window_stays_short() -> None:
+    app = app_with(FakeHistory())
+    for n in range(30):
+        app.desk.board.publish_launch(replace(stopped(), launch_id=f"old-{n:02d}", started_at_s=1000.0 - n))
+    app.desk.tabs.append("old-29")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(lambda: app.screen_of_all.launches._lines)
+        listed = [view.launch_id for view in app.desk.launches()]
+        assert len(listed) == 2 + 12 + 1, "two that run, twelve that ended, one that is kept in a tab"
+        assert listed[-1] == "old-29"
+        text = "\n".join(line.plain for line in app.screen_of_all.launches._lines)
+        assert "h shows 19 earlier" in text
+        choose(app, "old-20")
+        assert "old-20" in [view.launch_id for view in app.desk.launches()]
+        await pilot.press("h")
+        await until(lambda: isinstance(app.screen, HistoryScreen))

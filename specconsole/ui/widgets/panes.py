@@ -52,10 +52,13 @@ class LaunchesPane(TextPane, can_focus=True):
         ids = [view.launch_id for view in launches]
         place = ids.index(self.desk.launch_id) if self.desk.launch_id in ids else 0
         self._first = max(0, min(max(self._first, place - height + 1), place, len(ids) - height))
-        return [
+        lines = [
             launch_text.list_row(view, width, selected=view.launch_id == self.desk.launch_id, focused=self.has_focus)
             for view in self.on_screen()
         ]
+        if len(lines) < height and (earlier := self.desk.launches_not_listed):
+            lines.append(fit(row(("h", "bold $primary"), (f" shows {earlier} earlier", "$muted")), width))
+        return lines
 
     def on_screen(self) -> list[LaunchView]:
         """The launches that the pane has room for, from the top."""
