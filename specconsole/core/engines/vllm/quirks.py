@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specconsole.core.launching.quirk import Quirk
-from specconsole.core.launching.versions import since
+from specconsole.core.launching.versions import since, until
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
@@ -57,6 +57,19 @@ QUIRKS: tuple[Quirk, ...] = (
         "/server_info and /abort_requests exist only with VLLM_SERVER_DEV_MODE=1",
         "entrypoints/serve",
         since("0.10"),
+    ),
+    Quirk(
+        "share-of-all-memory",
+        "on CPUs `gpu_memory_utilization` is a share of all memory, used or not, unless VLLM_CPU_KVCACHE_SPACE or "
+        "kv_cache_memory_bytes sets the size of the KV cache; then the share counts for nothing",
+        "v1/worker/cpu_worker.py; seen: 0.32.0",
+    ),
+    Quirk(
+        "server-keeps-its-context",
+        "a draft that knows fewer positions than the server's context shortens only its own configuration: beyond them "
+        "it drafts without having learnt to",
+        "config/speculative.py; seen: 0.32.0",
+        until("0.32"),
     ),
     Quirk(
         "keys-in-the-log",
