@@ -6,7 +6,7 @@ time; ranks that say it later are behind, not a new stay. Nothing here assumes a
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from specconsole.core.reading.bars import Bar
@@ -14,18 +14,6 @@ from specconsole.core.reading.eta import BarTrack, track
 from specconsole.core.reading.events import BarSeen, Count, Enter, Event, HttpUp, Leave, Line, Ready, StopAsked, Stopped
 from specconsole.core.reading.model import START_PHASES, Part, Phase, RankReading, TimelineEntry
 
-# Words in a bar's text -> phase; the first that fits. Texts: SGLang 0.4.6 to 0.5.23, vLLM 0.10 to 0.33,
-# transformers 4.40 to 5.19, huggingface_hub 0.20 to 1.x, modelscope.
-BAR_PHASES: tuple[tuple[tuple[str, ...], Phase, Part | None], ...] = (
-    (("fetching", "download", "pulling ", "reconstructing"), "download", None),
-    (("draft extend",), "graph-capture", "draft-extend"),
-    (("capturing draft", "capturing eagle", "capturing prefill cuda", "capturing decode cuda", "capturing speculator"), "graph-capture", "draft"),
-    (("captur", "cuda graph", "[bcg]"), "graph-capture", None),
-    (("shard", "runai", "fastsafetensor", "instanttensor", "loading weight", "loading safetensors", "loading checkpoint", "loading pt", "load weight", "loading layers", "loading model", "loading tensors"), "weights", None),
-    (("warmup", "warm-up", "autotun", "deepgemm", "deep_gemm", "compil", "jit", "tuning"), "compile", None),
-)  # fmt: skip
-# `model-00001-of-00004.safetensors:  25%|##  | 1.24G/4.98G [01:10<03:30, 17.8MB/s]`: the hub names its bars by file.
-_FILE_NAME = re.compile(r"\.(?:safetensors|bin|gguf|pt|pth|json|model|txt|py|msgpack|h5|onnx)$", re.IGNORECASE)
 _AFTER_READY: tuple[Phase, ...] = ("ready", "serving", "stopping", "stopped")
 MAX_STAYS = 400
 MAX_RANKS = 4096
@@ -106,11 +94,6 @@ class Phases:
         return self.now.part
 
     @property
-    def done_share(self) -> float | None:
-        """How much of the bar that goes on was done, 0 to 1; None without one that knows its end."""
-        return self.bar.done / self.bar.total if self.bar is not None and self.bar.total else None
-
-    @property
     def nth(self) -> int:
         """How many earlier stays in the same phase and part there were."""
         here = self.now
@@ -151,6 +134,38 @@ class Phases:
         if phase == "ready" and not self.was_ready and self.phase != "serving":
             return
         self._begin(line, phase, None, now_s)
+
+    def switch_row(self, steps: Sequence[tuple[Phase, int, float]], rank: str | None, at_s: float | None) -> None:
+        """`switch` for many lines, each told as phase, line number and the log's time."""
+        for i, (phase, no, now_s) in enumerate(steps):
+            if {"ready", "serving"} <= {stay.phase for stay in self.stays} and self.phase in ("ready", "serving"):
+                self._alternate(steps[i:], at_s)
+                return
+            self.switch(Line("", no, "", "", "", rank, "", now_s, at_s), phase, now_s)
+
+    def _alternate(self, steps: Sequence[tuple[Phase, int, float]], at_s: float | None) -> None:
+        """What `switch` does between two stays that there are already, without a call for each."""
+        here = self.now
+        index, there = next(
+            (i, stay) for i, stay in enumerate(self.stays) if stay.phase in ("ready", "serving") and stay is not here
+        )
+        indexes = {here.phase: self.current, there.phase: index}
+        switched = False
+        for phase, _, now_s in steps:
+            if phase == here.phase:
+                continue
+            if here.since_s is not None and now_s < here.since_s:
+                now_s = here.since_s
+            if not here.left:
+                here.end_s = now_s
+            if there.since_s is not None and there.end_s is not None:
+                there.earlier_s += max(0.0, there.end_s - there.since_s)
+            there.since_s, there.end_s, there.left = now_s, None, False
+            there.count, there.start_at_s = there.count + 1, at_s
+            here, there, switched = there, here, True
+        if switched:
+            self.current = indexes[here.phase]
+            self.bar, self.bar_desc, self.bars_done = None, "", 0
 
     def touch(self, line: Line) -> None:
         """A rank said something."""
@@ -340,17 +355,6 @@ class Phases:
             for name, rank in sorted(self.ranks.items(), key=lambda item: _natural(item[0]))
             if name
         )
-
-
-def bar_phase(bar: Bar) -> tuple[Phase | None, Part | None]:
-    """What a bar's text says of the phase; (None, None) for a bar without a telling text."""
-    low = bar.desc.lower()
-    if bar.unit == "byte" and _FILE_NAME.search(low):
-        return "download", None
-    for words, phase, part in BAR_PHASES:
-        if any(word in low for word in words):
-            return phase, part
-    return None, None
 
 
 def _told(count: Count) -> Bar:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specconsole.core.reading import generic
+from specconsole.core.reading.bar_phases import bar_phase
 from specconsole.core.reading.bars import Bar
-from specconsole.core.reading.budgets import Budgets
 from specconsole.core.reading.dialect import Dialect
 from specconsole.core.reading.events import (
     PROGRESS_EVENTS,
@@ -32,8 +32,9 @@ from specconsole.core.reading.events import (
 )
 from specconsole.core.reading.failures import Failures
 from specconsole.core.reading.findings import Findings
-from specconsole.core.reading.model import ServerFacts
-from specconsole.core.reading.phases import Phases, bar_phase
+from specconsole.core.reading.model import Phase, ServerFacts
+from specconsole.core.reading.phases import Phases
+from specconsole.core.reading.prefilter import Moments
 from specconsole.core.reading.serving import Serving
 from specconsole.core.reading.stamps import LogClock
 from specconsole.core.reading.where import Where
@@ -58,7 +59,6 @@ class Pipeline:
     findings: Findings = field(default_factory=Findings)
     failures: Failures = field(default_factory=Failures)
     facts: ServerFacts = field(default_factory=ServerFacts)
-    budgets: Budgets = field(default_factory=Budgets)
     starts: int = 0
     start_line_no: int = 1
     announced: bool = False
@@ -123,8 +123,8 @@ class Pipeline:
 
     # ------------------------------------------------------------------ lines
 
-    def line(self, line: Line, found: tuple[Bar, ...], dialects: Sequence[Dialect]) -> None:
-        """One message and the bars in it."""
+    def line(self, line: Line, found: tuple[Bar, ...], dialects: Sequence[Dialect], *, worked: bool = False) -> None:
+        """One message and the bars in it. `worked`: a steady line of which only the time counts."""
         now_s = self.clock.now_s if line.stamp_s is None else line.stamp_s
         self.phases.touch(line)
         dialect = self._choose(line, dialects)
@@ -137,6 +137,8 @@ class Pipeline:
                 events += generic.parse(line)
         if not events and not self.failures.hungry:
             return
+        if worked and events and isinstance(events[0], Window | Prefill):
+            events[0] = Prefill(2, 1, group=events[0].group)
         if any(isinstance(event, Started) for event in events):
             self._started(line)
         self.failures.see(line, events, self._where(line))
@@ -146,7 +148,6 @@ class Pipeline:
             self.trouble_line_no = line.no
             if len(self.trouble_stamps) < 64 and now_s is not None:
                 self.trouble_stamps.setdefault(str(line.no), now_s)
-        self.budgets.see(line)
         for event in events:
             self._see(line, event, now_s)
         if not trouble and any(isinstance(event, PROGRESS_EVENTS) for event in events):
@@ -157,22 +158,32 @@ class Pipeline:
         failures = self.failures
         return bool(failures.candidates or failures.messenger_no or failures.traces or failures.compiler_no)
 
-    def steady(self, line: Line, event: Window | Prefill | Busy | Idle) -> None:
+    def steady(self, line: Line, event: Window | Prefill) -> None:
         """A steady line; to be called only while no failure is open."""
         self.phases.touch(line)
-        if isinstance(event, Window | Prefill):
-            self._see(line, event, line.stamp_s)
-        elif isinstance(event, Busy):
-            if not (event.prompt and self._warming()):
-                self.phases.switch(line, "serving", line.stamp_s)
-        else:
-            self.phases.switch(line, "ready", line.stamp_s)
-        self.phases.moved(line)
+        self._see(line, event, line.stamp_s)
+
+    def moments(self, row: Moments, first: int, first_no: int, at_s: float | None) -> None:
+        """The entries from `first` on of lines at which work began or ended; `first_no` is the number of the block's
+        first line. To be called only while no failure is open."""
+        stamps_s = self.clock.read_row(row.stamp_source, row.stamp_kind, row.seconds[first:])
+        # Before the ready marker a prompt is the server's own; one rank's idling says nothing while others work.
+        warming, others = self._warming(), self.serving.others_running(row.group)
+        steps: list[tuple[Phase, int, float]] = [
+            ("ready" if what == "idle" else "serving", first_no + index, stamp_s)
+            for index, what, stamp_s in zip(row.indexes[first:], row.whats[first:], stamps_s, strict=True)
+            if not (warming and what == "prompt") and not (others and what == "idle")
+        ]
+        self.phases.switch_row(steps, row.rank, at_s)
+        self.serving.at_work(row.group)
+        last = Line("", first_no + row.indexes[-1], "", "", "", row.rank, "", stamps_s[-1], at_s)
+        self.phases.touch(last)
+        self.phases.moved(last)
 
     def _where(self, line: Line) -> Where:
         return Where(
             self.phases.phase, self.phases.part, line.rank, self.engine, self.facts, self.phases.was_ready,
-            self.phases.draft_expected, self.start_line_no, self.phases.done_share, self.budgets,
+            self.phases.draft_expected, self.start_line_no,
         )  # fmt: skip
 
     def _see(self, line: Line, event: Event, now_s: float | None) -> None:
@@ -247,7 +258,6 @@ class Pipeline:
         self.phases = Phases(first_line_no=line.no)
         self.serving = Serving()
         self.facts = ServerFacts()
-        self.budgets = Budgets()
         self.findings.since(since)
         self.failures.start_over()
         self.trouble_stamps = {}

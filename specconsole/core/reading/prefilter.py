@@ -12,13 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from specconsole.core.reading.events import Busy, Idle, Prefill, Window
+from specconsole.core.reading.block_lines import BlockLines
+from specconsole.core.reading.events import Prefill, Window
 from specconsole.core.reading.stamps import Stamp
 
 NOTHING = 0
 LOOK = 1
 STEADY = 2
+"""Kinds of lines; what is above is steady too, and the dialect's own."""
 
+_LOOKED_AT = re.compile(b"[^\\0]")
+_NOT_STEADY = bytes((NOTHING, LOOK))
 _DIGITS = b"0123456789"
 _MAX_TEMPLATES = 16_384
 _MAX_TEMPLATE_BYTES = 640
@@ -31,11 +35,28 @@ class SteadyRead:
     rank: str | None
     stamp_source: str
     stamp: Stamp
-    event: Window | Prefill | Busy | Idle
+    event: Window | Prefill
 
 
-Brief = Literal["prompt", "decodes", "idle", "worked"]
-"""Work began with a prompt, or with a decode line; it ended; it went on (and only the time of it counts)."""
+Moment = Literal["prompt", "decodes", "idle"]
+"""Work began with a prompt, or with a decode line; or it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Lines of one rank, in a row as far as anything is looked at, of which only the time counts at which work began
+    or ended; behind the last one there is work. One entry a line in each of the lists."""
+
+    rank: str | None
+    group: str
+    """Its data-parallel rank, as in `Window`."""
+    stamp_source: str
+    stamp_kind: str
+    indexes: list[int]
+    """Ascending."""
+    whats: list[Moment]
+    seconds: list[float]
+    """As in `Stamp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +65,10 @@ class Picked:
 
     indexes: list[int]
     """Ascending."""
-    brief: dict[int, Brief] = field(default_factory=dict)
-    """Those of them of which only the moment counts, with what happened at it."""
+    worked: set[int] = field(default_factory=set)
+    """Those of them of which only the time counts: work went on."""
+    moments: list[Moments] = field(default_factory=list)
+    """Ascending, none of `indexes` inside one of them."""
 
 
 class Steady(Protocol):
@@ -54,12 +77,12 @@ class Steady(Protocol):
     def kind(self, template: bytes) -> int:
         """`STEADY` or above for a line without its digits that is one, else `LOOK`."""
 
-    def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
+    def pick(self, lines: BlockLines, kinds: bytes) -> Picked:
         """Every `LOOK` line, and so many steady ones that the state afterwards is as if all had been looked at."""
 
-    def read(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
-        """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it, or what is known of
-        a brief one. None where that can't be told at a glance: read it like any line."""
+    def read(self, raw: bytes, *, worked: bool) -> SteadyRead | None:
+        """One steady line, straight from its bytes; the same as the dialect's `parse` makes of it, or, where work
+        just went on, a prompt of no figures. None where that can't be told at a glance: read it like any line."""
 
 
 class Prefilter:
@@ -71,22 +94,21 @@ class Prefilter:
         self._steady = steady
         self._known: dict[bytes, int] = {}
 
-    def kinds(self, block: bytes) -> list[int]:
+    def kinds(self, block: bytes) -> bytes:
         """One kind for each LF-separated piece of `block`, in order."""
         templates = block.translate(None, _DIGITS).split(b"\n")
-        kinds: list[int | None] = list(map(self._known.get, templates))
-        if None in kinds:
-            for i, kind in enumerate(kinds):
-                if kind is None:
-                    known = self._known.get(templates[i])
-                    kinds[i] = self._classify(templates[i]) if known is None else known
-        return kinds  # type: ignore[return-value]  # every None was replaced above
+        try:
+            return bytes(map(self._known.__getitem__, templates))
+        except KeyError:
+            return bytes(map(self._kind_of, templates))
+
+    def _kind_of(self, template: bytes) -> int:
+        kind = self._known.get(template)
+        return self._classify(template) if kind is None else kind
 
     def kind(self, line: bytes) -> int:
         """The kind of one line."""
-        template = line.translate(None, _DIGITS)
-        kind = self._known.get(template)
-        return self._classify(template) if kind is None else kind
+        return self._kind_of(line.translate(None, _DIGITS))
 
     def _classify(self, template: bytes) -> int:
         kind = NOTHING
@@ -100,12 +122,12 @@ class Prefilter:
             self._known[template] = kind
         return kind
 
-    def pick(self, lines: list[bytes], kinds: list[int]) -> Picked:
+    def pick(self, lines: BlockLines, kinds: bytes) -> Picked:
         """The lines to look at."""
-        if self._steady is None or max(kinds) < STEADY:
-            return Picked([i for i, kind in enumerate(kinds) if kind])
-        return self._steady.pick(lines, kinds)
+        if self._steady is not None and kinds.translate(None, _NOT_STEADY):
+            return self._steady.pick(lines, kinds)
+        return Picked([found.start() for found in _LOOKED_AT.finditer(kinds)])
 
-    def read_steady(self, raw: bytes, brief: Brief | None) -> SteadyRead | None:
+    def read_steady(self, raw: bytes, *, worked: bool) -> SteadyRead | None:
         """See `Steady.read`."""
-        return self._steady.read(raw, brief) if self._steady is not None else None
+        return self._steady.read(raw, worked=worked) if self._steady is not None else None

@@ -6,18 +6,20 @@ checkpoint was taken and resumed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
 from specconsole.core.reading import bars, generic
+from specconsole.core.reading.block_lines import BlockLines
 from specconsole.core.reading.dialect import Dialect, load, load_all
 from specconsole.core.reading.events import Line
 from specconsole.core.reading.history import History, StartKey
 from specconsole.core.reading.lines import read_line, stamp_of
 from specconsole.core.reading.model import Reading
 from specconsole.core.reading.pipeline import Pipeline
-from specconsole.core.reading.prefilter import NOTHING, STEADY, Brief, Prefilter, Steady
+from specconsole.core.reading.prefilter import NOTHING, STEADY, Prefilter, Steady
 from specconsole.core.reading.stall import GpuActivity
 from specconsole.core.reading.state import dump
 from specconsole.core.reading.state import load as load_state
@@ -116,7 +118,7 @@ class Reader:
         state.open_line = False
 
     def _block(self, block: bytes, at_s: float | None) -> None:
-        if b"\r\n" in block:
+        if b"\r" in block and b"\r\n" in block:
             block = block.replace(b"\r\n", b"\n")
         start = 0
         while start < len(block):
@@ -126,11 +128,11 @@ class Reader:
         """Reads lines until the engine gets settled or unsettled (then other literals count); bytes used."""
         state, prefilter = self._state, self._prefilter
         pipeline, first_no = state.pipeline, state.lf_lines + 1
-        lines = block.split(b"\n")
         kinds = prefilter.kinds(block)
+        lines = BlockLines(block, len(kinds))
         picked = prefilter.pick(lines, kinds)
-        chosen = picked.indexes
-        done, following = 0, 0
+        chosen, rows = picked.indexes, picked.moments
+        done, following, row = 0, 0, 0
         while True:
             if self._wants_all(first_no + done):
                 index = done
@@ -138,11 +140,21 @@ class Reader:
                 while following < len(chosen) and chosen[following] < done:
                     following += 1
                 index = chosen[following] if following < len(chosen) else len(lines)
+                while row < len(rows) and rows[row].indexes[-1] < done:
+                    row += 1
+                if row < len(rows) and rows[row].indexes[-1] < index:
+                    moments = rows[row].indexes
+                    entry = bisect_left(moments, done)
+                    if not pipeline.failures_open():
+                        pipeline.moments(rows[row], entry, first_no, at_s)
+                        done = moments[-1] + 1
+                        continue
+                    index = moments[entry]
             if index >= len(lines):
                 return self._leave(lines, len(lines), len(block))
-            brief = picked.brief.get(index)
-            if kinds[index] < STEADY or not self._steady_line(lines[index], first_no + index, at_s, brief):
-                self._line(lines[index], first_no + index, at_s)
+            worked = index in picked.worked
+            if kinds[index] < STEADY or not self._steady_line(lines[index], first_no + index, at_s, worked):
+                self._line(lines[index], first_no + index, at_s, worked)
             if pipeline.fresh_trouble:
                 pipeline.fresh_trouble = False
                 self._keep_before(lines, index, first_no)
@@ -150,54 +162,54 @@ class Reader:
             if self._prefilter is not prefilter:
                 return self._leave(lines, done, len(block))
 
-    def _keep_before(self, lines: list[bytes], index: int, first_no: int) -> None:
+    def _keep_before(self, lines: BlockLines, index: int, first_no: int) -> None:
         """Remembers what stood before a line that states a failure; the first ones and the latest ones."""
         kept = self._state.before_trouble
         if len(kept) >= _CONTEXTS:
             del kept[list(kept)[_CONTEXTS // 2]]
         earlier = [
             *self._state.tail[-_CONTEXT_LINES:],
-            *map(_last_segment, lines[max(0, index - _CONTEXT_LINES) : index]),
+            *map(_last_segment, lines.before(index, _CONTEXT_LINES)),
         ]
         texts = (clean(raw)[:300] for raw in earlier[-_CONTEXT_LINES:])
         kept[str(first_no + index)] = [text for text in texts if text]
 
-    def _leave(self, lines: list[bytes], count: int, size: int) -> int:
+    def _leave(self, lines: BlockLines, count: int, size: int) -> int:
         """Accounts for `count` lines that are done; how many bytes of the block they were."""
         state = self._state
         whole = count == len(lines)
-        ended = lines[: count - 1] if whole else lines[:count]
+        ended = count - 1 if whole else count
         if ended:
-            state.tail = [*state.tail, *map(_last_segment, ended[-_TAIL_LINES:])][-_TAIL_LINES:]
-        state.lf_lines += len(ended)
-        state.open_line = whole and (bool(lines[-1]) or (state.open_line and not ended))
-        return size if whole else sum(map(len, ended)) + count
+            state.tail = [*state.tail, *map(_last_segment, lines.before(ended, _TAIL_LINES))][-_TAIL_LINES:]
+        state.lf_lines += ended
+        state.open_line = whole and (not lines.block.endswith(b"\n") or (state.open_line and not ended))
+        return size if whole else sum(map(len, lines.cut[:ended])) + count
 
-    def _steady_line(self, raw: bytes, no: int, at_s: float | None, brief: Brief | None) -> bool:
+    def _steady_line(self, raw: bytes, no: int, at_s: float | None, worked: bool) -> bool:
         """A decode or prefill line on the short way; False when it needs the long one."""
         pipeline = self._state.pipeline
         if pipeline.failures_open():
             return False
-        found = self._prefilter.read_steady(raw, brief)
+        found = self._prefilter.read_steady(raw, worked=worked)
         if found is None:
             return False
         stamp_s = pipeline.clock.read(found.stamp_source, found.stamp)
         pipeline.steady(Line("", no, "", "", "", found.rank, "", stamp_s, at_s), found.event)
         return True
 
-    def _line(self, raw: bytes, no: int, at_s: float | None) -> None:
+    def _line(self, raw: bytes, no: int, at_s: float | None, worked: bool) -> None:
         """One physical line. What CRs separate in it is judged piece by piece, as if it had come so."""
         if b"\r" not in raw:
-            self._piece(raw, no, at_s)
+            self._piece(raw, no, at_s, worked)
             return
         for piece in raw.split(b"\r"):
             if piece and (self._wants_all(no) or self._prefilter.kind(piece) != NOTHING):
-                self._piece(piece, no, at_s)
+                self._piece(piece, no, at_s, worked=False)
 
-    def _piece(self, raw: bytes, no: int, at_s: float | None) -> None:
+    def _piece(self, raw: bytes, no: int, at_s: float | None, worked: bool) -> None:
         pipeline = self._state.pipeline
         for line, found in read_line(raw, no, at_s, pipeline.clock, pipeline.shapes):
-            pipeline.line(line, found, self._dialects)
+            pipeline.line(line, found, self._dialects, worked=worked)
         if pipeline.settled != self._settled:
             self._use_dialects()
 

@@ -144,6 +144,15 @@ class Serving:
         if event.kv_usage is not None:
             seen.kv_usage = event.kv_usage
 
+    def at_work(self, name: str) -> None:
+        """Requests were being worked on in lines that are not looked at."""
+        if name in self.groups:
+            self.groups[name].probing = False
+
+    def others_running(self, group: str) -> bool:
+        """Whether any other data-parallel rank is at work."""
+        return any(other.running for name, other in self.groups.items() if name != group)
+
     def _any_running(self) -> bool:
         return any(group.running for group in self.groups.values())
 

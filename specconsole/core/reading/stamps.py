@@ -75,6 +75,18 @@ class LogClock:
         self.newest_source = key
         return at
 
+    def read_row(self, source: str, kind: str, row: list[float]) -> list[float]:
+        """The same for several stamps of one source in a row, given as `Stamp.seconds`."""
+        key = f"{source}/{kind}"
+        if kind == "date" and self.now_s is not None and key in self.last:
+            offset = self.offsets[key]
+            low, high = min(row) + offset, max(row) + offset
+            latest = max(self.now_s, high)
+            if low - latest > -2 * _DAY_S and high - self.now_s < 60 * _DAY_S:  # none of them a jump
+                self.last[key], self.now_s, self.newest_source = row[-1], latest, key
+                return [raw + offset for raw in row]
+        return [self.read(source, Stamp(kind, raw)) for raw in row]
+
     def _unwrapped(self, kind: str, raw: float, last: float) -> float:
         if kind == "clock":
             days = round((last - raw) / _DAY_S)

@@ -110,12 +110,17 @@ class Splitter:
         self.cr_held = data.endswith(b"\r")
         if self.cr_held:
             data = data[:-1]
-        cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        cut = data.rfind(b"\n") + 1
+        cut = (data.rfind(b"\r", cut) + 1) or cut
         if not cut:
             room = LINE_CAP_BYTES - len(self.pending)
             if room > 0:
                 self.pending += data[:room]
             return b""
-        block = bytes(self.pending) + data[:cut] if self.pending else data[:cut] if cut < len(data) else data
+        whole = cut == len(data)
+        if self.pending:
+            block = b"".join((self.pending, data if whole else memoryview(data)[:cut]))
+        else:
+            block = data if whole else data[:cut]
         self.pending = bytearray(data[cut : cut + LINE_CAP_BYTES])
         return block

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from specconsole.core.engines.vllm.dialect import DIALECT
+from specconsole.core.reading.block_lines import BlockLines
 from specconsole.core.reading.dialect import load
 from specconsole.core.reading.reading import Reader
 
@@ -52,5 +53,5 @@ def test_most_of_a_row_is_not_looked_at() -> None:
     assert load("vllm") is DIALECT
     row = [b'INFO:     127.0.0.1:1 - "POST /v1/completions HTTP/1.1" 200 OK'] * 50 + [b"INFO:     Shutting down"]
     templates = [line.translate(None, b"0123456789") for line in row]
-    kinds = [steady.kind(template) for template in templates]
-    assert steady.pick(row, kinds).indexes == [0, 49, 50]
+    kinds = bytes(steady.kind(template) for template in templates)
+    assert steady.pick(BlockLines(b"\n".join(row), len(row)), kinds).indexes == [0, 49, 50]
