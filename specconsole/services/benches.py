@@ -21,6 +21,7 @@ from specconsole.core.measuring.speeds import speeds_seen
 from specconsole.core.measuring.table_view import progress_text, results_view
 from specconsole.errors import BadInputError, NotFoundError, SpecconsoleError, TransportError
 from specconsole.ports import BenchLauncher, HttpClient, Transport
+from specconsole.services.bench_folder import RunFolder, find_folder, remove_folder
 from specconsole.services.bench_log import LogPart, log_part, no_log
 from specconsole.services.bench_parts import BenchParts
 from specconsole.services.bench_start import (
@@ -320,8 +321,20 @@ class Benches:
             await self.store.add_note(result_id, text, self._clock.wall_s())
             await self.publish(changed=True)
 
-    async def remove(self, result_id: str) -> None:
-        """Removes a result for good."""
+    async def folders(self, result_id: str, hosts: Sequence[str]) -> list[RunFolder]:
+        """Where of these hosts the run's files are. Raises SpecconsoleError, TimeoutError."""
+        found = []
+        for host in dict.fromkeys(hosts):
+            tools = await self._sup.host(host)
+            one = await find_folder(tools.transport, self._parts.launcher(tools.transport), result_id)
+            found += [one] if one is not None else []
+        return found
+
+    async def remove(self, result_id: str, folders: Sequence[RunFolder] = ()) -> None:
+        """Removes a result for good, and the run's files in `folders`. Raises SpecconsoleError."""
+        for one in folders:
+            self._may_change(one.host)
+            await remove_folder((await self._sup.host(one.host)).transport, one)
         if self.store is not None:
             await self.store.remove(result_id, self._clock.wall_s())
             await self.publish(changed=True)

@@ -30,7 +30,7 @@ EPILOG = """  list                     every result; runs that ended while no co
   export [ID...]           --format markdown, csv, json or html; to --out FILE, else standard output
   import FILE...           of sglang.bench_serving, vllm bench serve, guidellm or aiperf; marked as theirs
   note ID TEXT...          stands with the result
-  rm ID...                 asks first, or --yes
+  rm ID...                 with the run's folder on --host (local); asks first, or --yes
 an ID may be its beginning, or a profile's name (its newest result).
 exit status: 0 done, 1 lossless: they differ, 2 a wrong argument or file, 4 no such result, 5 rm without --yes"""
 _ACTIONS = ("list", "show", "compare", "plot", "lossless", "export", "import", "note", "rm")
@@ -47,7 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric", default="output_tok_s", metavar="M", help="output_tok_s, decode_tok_s, ttft_p99_ms ..."
     )
     parser.add_argument("--plot", action="append", metavar="P", help="throughput, decode, pareto, acceptance (all)")
-    parser.add_argument("--format", choices=("markdown", "csv", "json", "html"), help="default: by the name of --out")
+    parser.add_argument(
+        "--format",
+        choices=("markdown", "csv", "json", "html", "schema"),
+        help="default: by the name of --out; schema: the JSON Schema of json",
+    )
     parser.add_argument("--out", metavar="FILE", help="write there")
     parser.add_argument("--host", action="append", metavar="HOST", help="where runs may have ended unseen (local)")
     parser.add_argument("--yes", action="store_true", help="rm: without asking")
@@ -79,6 +83,8 @@ async def _results(args: argparse.Namespace) -> int:
             return await _note(console, known, args)
         if args.action == "rm":
             return await _remove(console, known, args)
+        if args.action == "export" and args.format == "schema":
+            return _schema(args)
         if args.action == "lossless":
             return await _lossless(console, known, args)
         return await asyncio.to_thread(_show, known, args)
@@ -207,14 +213,24 @@ def _export(rows: Sequence[Result], args: argparse.Namespace, baseline: str | No
         text = html_report(rows, args.metric, baseline, now_s=time.time())
     else:
         text = markdown(rows, args.metric, baseline)
-    if not args.out:
+    return _write(text, args.out, f"{kind}, {len(rows)} results")
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from specconsole.cli.result_schema import result_schema
+
+    return _write(json.dumps(result_schema(), indent=1) + "\n", args.out, "the schema")
+
+
+def _write(text: str, out: str | None, what: str) -> int:
+    if not out:
         sys.stdout.write(text)
         return EXIT_OK
     try:
-        Path(args.out).expanduser().write_text(text, encoding="utf-8")
+        Path(out).expanduser().write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInputError(error.strerror or "can't be written", where=args.out) from None
-    print(f"{args.out}: {kind}, {len(rows)} results", file=sys.stderr)
+        raise BadInputError(error.strerror or "can't be written", where=out) from None
+    print(f"{out}: {what}", file=sys.stderr)
     return EXIT_OK
 
 
@@ -247,21 +263,12 @@ async def _note(console: Console, known: Sequence[Result], args: argparse.Namesp
 
 
 async def _remove(console: Console, known: Sequence[Result], args: argparse.Namespace) -> int:
+    from specconsole.cli.result_removal import remove_results
+
     chosen = _chosen(known, args)
     if not chosen:
         raise BadInputError("rm wants results", try_="specconsole results list")
-    if not args.yes:
-        names = ", ".join(f"{r.result_id} ({r.name}, {len(r.points)} points)" for r in chosen)
-        if not sys.stdin.isatty():
-            raise RefusedError(f"would remove {names} for good", try_="--yes")
-        print(f"remove {names} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-        answer = await asyncio.to_thread(sys.stdin.readline)
-        if answer.strip().lower() not in ("y", "yes"):
-            print("nothing was removed", file=sys.stderr)
-            return EXIT_FAILED
-    for result in chosen:
-        await _store(console).remove(result.result_id, time.time())
-    return EXIT_OK
+    return await remove_results(console, chosen, args.host or ["local"], yes=args.yes)
 
 
 async def _lossless(console: Console, known: Sequence[Result], args: argparse.Namespace) -> int:
