@@ -8,7 +8,7 @@ from specconsole.core.launching.waiting import Holder, Reason, Waiting
 from specconsole.core.views.launch import ProbeView
 from specconsole.ui.app import ConsoleApp
 from specconsole.ui.screens.probes import ProbesScreen, probe_lines
-from specconsole.ui.text.launch_text import outlook, strip
+from specconsole.ui.text.launch_text import outlook, queue_text, strip
 from tests.ui.conftest import make_app, until
 
 WAITING = Waiting(
@@ -38,6 +38,8 @@ def test_a_queued_launch_says_for_whom_it_waits() -> None:
     assert outlook(view, 60, 0.0).plain.rstrip() == "behind baseline (20261129-140211-3f9a2c)"
     hangs = replace(view, waiting=replace(WAITING, looked_ago_s=400.0))
     assert "has not looked for" in outlook(hangs, 100, 0.0).plain
+    assert "held by pid 71 (bob)" in queue_text(WAITING, "gpu-a").replace("\n", " ")
+    assert max(map(len, queue_text(WAITING, "gpu-a").splitlines())) <= 72
     nearly = replace(view, waiting=replace(WAITING, reasons=(), free_once=True))
     assert "everything is free" in outlook(nearly, 100, 0.0).plain
 

@@ -128,8 +128,10 @@ class Holder:
 
     @property
     def holds(self) -> str:
-        """`port 30000, 60.1 GiB of GPU 0`."""
-        parts = [f"port {port}" for port in self.ports]
+        """`port 30000, 60.1 GiB of GPU 0`; of many ports the first three, and how many more."""
+        parts = [f"port {port}" for port in self.ports[:3]]
+        if len(self.ports) > 3:
+            parts.append(f"{len(self.ports) - 3} ports more")
         parts += [
             f"GPU {index}" if held is None else f"{held / 2**30:.1f} GiB of GPU {index}" for index, held in self.gpus
         ]

@@ -28,6 +28,7 @@ RUNNING = frozenset(
 """States in which something of it may be up: a server, or what waits on the host to start it."""
 WIDE_LIST = 64
 """Cells from which on a list of launches says also where and since when."""
+_QUEUE_CELLS = 72
 _UNITS = {"percent": "%", "byte": "B", "shard": "shards", "graph": "graphs", "file": "files", "token": "tokens",
           "item": "items"}  # fmt: skip
 
@@ -226,6 +227,18 @@ def _queue_reasons(waiting: Waiting) -> list[Content]:
     if waiting.reasons:
         return [styled(reason_text(one)) for one in waiting.reasons]
     return [styled("everything is free; looking once more" if waiting.free_once else "looking what is free", "$muted")]
+
+
+def queue_text(waiting: Waiting, host: str) -> str:
+    """All that it waits for, as lines for the empty log."""
+    import textwrap
+
+    from specconsole.core.launching.waiting import reason_text
+
+    if not waiting.reasons:
+        return f"it waits on {host} for its turn; K calls it off"
+    lines = [line for one in waiting.reasons for line in textwrap.wrap(reason_text(one), _QUEUE_CELLS)]
+    return "\n".join([f"it waits on {host}, whatever becomes of this console; K calls it off", "", *lines])
 
 
 def _joined(pieces: Sequence[Content], width: int) -> Content:

@@ -13,7 +13,7 @@ from textual.content import Content
 from specconsole.ui.formatters import count, fit, joined_whole, row, styled
 from specconsole.ui.log.view import LogView
 from specconsole.ui.messages import LaunchPicked
-from specconsole.ui.text.launch_text import MARKS
+from specconsole.ui.text.launch_text import MARKS, queue_text
 from specconsole.ui.widgets.search_line import SearchLine
 from specconsole.ui.widgets.text_pane import TextPane
 from specconsole.ui.widgets.titled import Titled
@@ -162,6 +162,8 @@ class LogPane(Titled, Vertical):
             return "no line of its log has arrived yet"
         if session.filtered and session.source.line_count:
             return "no line passes the filter yet" if session.rows.scanning else "no line passes the filter"
+        if launch.state == "queued" and launch.waiting is not None:
+            return queue_text(launch.waiting, launch.host)
         return "the log is empty"
 
     def state_words(self) -> list[str]:
