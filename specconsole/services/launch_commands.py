@@ -220,7 +220,7 @@ class LaunchCommands:
             launch_id=watch.launch_id,
             owner=view.owner if view is not None else "",
             ours=view.ours if view is not None else False,
-            processes=tuple(str(one) for one in processes),
+            processes=tuple(one.who for one in processes),
             running_requests=await self._running_requests(watch),
             running_benches=view.running_benches if view is not None else 0,
         )

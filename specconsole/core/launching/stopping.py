@@ -28,10 +28,15 @@ class LeftOver:
     why: str
     """`survived KILL`, `in its session, not proven its own`, `holds port 30000`."""
 
-    def __str__(self) -> str:
+    @property
+    def who(self) -> str:
+        """`pid 71 (bob, 3 min): python -m ...`, without the reason."""
         age = "" if self.age_s is None else f", {describe_age(self.age_s)}"
         command = self.command if len(self.command) <= 100 else f"{self.command[:99]}…"
-        return f"pid {self.pid} ({self.user or 'unknown user'}{age}): {command or '?'} - {self.why}"
+        return f"pid {self.pid} ({self.user or 'unknown user'}{age}): {command or '?'}"
+
+    def __str__(self) -> str:
+        return f"{self.who} - {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

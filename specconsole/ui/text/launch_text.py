@@ -279,7 +279,9 @@ def _running(view: LaunchView, reading: Reading) -> list[Content]:
     metrics = reading.metrics
     if metrics is not None:
         if metrics.gen_throughput_tok_s is not None:
-            pieces.append(row((f"{metrics.gen_throughput_tok_s:.0f}", "bold"), " tok/s"))
+            # A server without work has no rate: the figure is that of its last requests.
+            last = "last " if reading.phase == "ready" and not metrics.running else ""
+            pieces.append(row((last, "$muted"), (f"{metrics.gen_throughput_tok_s:.0f}", "bold"), " tok/s"))
         if metrics.accept_length is not None:
             pieces.append(row("accept length ", (f"{metrics.accept_length:.2f}", "bold")))
         if metrics.running is not None:

@@ -167,8 +167,9 @@ def gpu_summary(host: HostView, width: int, *, levels: GpuLevels = DEFAULT_LEVEL
     """All GPUs in one line: a column each for utilisation, then the figures that matter over all of them."""
     name: Part = (f" {host.name} ", "bold")
     alive = [gpu for gpu in host.gpus if not gpu.lost]
+    machine = _machine(host)
     if not host.gpus:
-        return fit(row(name, (host.gpu_note or host.detail or "no GPU figures yet", "$muted")), width)
+        return spread(row(name, (host.gpu_note or host.detail or "no GPU figures yet", "$muted")), machine, width)
     loads = [gpu.util_pct for gpu in alive if gpu.util_pct is not None]
     columns: list[Part] = []
     for gpu in host.gpus:
@@ -204,12 +205,17 @@ def gpu_summary(host: HostView, width: int, *, levels: GpuLevels = DEFAULT_LEVEL
         parts += [" ", *flags]
     if old_text(host, levels):
         parts.append((" old", "bold $warning"))
-    machine = []
+    return spread(row(*parts), machine, width)
+
+
+def _machine(host: HostView) -> Content:
+    """` cpu 12% ram 20% `; empty when nothing is known."""
+    words = []
     if host.cpu_pct is not None:
-        machine.append(f"cpu {host.cpu_pct:.0f}%")
+        words.append(f"cpu {host.cpu_pct:.0f}%")
     if host.memory_total_bytes and host.memory_used_bytes is not None:
-        machine.append(f"ram {host.memory_used_bytes / host.memory_total_bytes:.0%}")
-    return spread(row(*parts), row((" " + " ".join(machine) + " ", "$muted")) if machine else Content(""), width)
+        words.append(f"ram {host.memory_used_bytes / host.memory_total_bytes:.0%}")
+    return row((" " + " ".join(words) + " ", "$muted")) if words else Content("")
 
 
 def _util(gpu: GpuView) -> Part:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
+from specconsole.ui.formatters import fit, styled
 from specconsole.ui.text.results_text import how_to, table, title_note
 from specconsole.ui.widgets.text_pane import TextPane
 
@@ -35,6 +36,8 @@ class ResultsPane(TextPane, can_focus=True):
         results = self.desk.board.results
         note = title_note(results)
         self.entitle(Content(f"results ─ {note}" if note else "results"))
+        if self.desk.starting:
+            return [fit(styled("◌ starting", "$muted"), width)]
         if not results.rows:
             return how_to(width, can_measure=self.desk.commands.can("bench"))
         lines = table(results, width, first_column=self.first_column, compact=self.compact)
