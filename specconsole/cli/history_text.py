@@ -6,7 +6,9 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+from specconsole.core.hosts.plain_text import one_line
 from specconsole.core.launching.difference import SECTIONS, Difference, DifferenceRow
 from specconsole.core.launching.difference_text import TITLES, left_text, right_text, summary
 from specconsole.core.views.history import HistoryRow
@@ -26,15 +28,15 @@ def history_lines(rows: Sequence[HistoryRow]) -> list[str]:
         )
         for row in rows
     ]  # fmt: skip
-    return _cut(_aligned([_HEAD, *body]))
+    return _cut(_aligned([_HEAD, *([one_line(cell) for cell in line] for line in body)]))
 
 
 def difference_lines(found: Difference, *, everything: bool) -> list[str]:
     """Sections with a line a row; columns as wide as they need, longer values below each other."""
     rows = found.shown(everything=everything)
-    names = [f"{side.profile} @ {side.host}" for side in (found.left, found.right)]
+    names = [one_line(f"{side.profile} @ {side.host}") for side in (found.left, found.right)]
     lines = [f"left   {found.left.launch_id}  {names[0]}", f"right  {found.right.launch_id}  {names[1]}"]
-    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"note: {one_line(note, 500)}" for note in found.notes]
     for section in SECTIONS:
         mine = [row for row in rows if row.section == section]
         if mine:
@@ -46,7 +48,7 @@ def _section(rows: Sequence[DifferenceRow]) -> list[str]:
     key_width = min(36, max(len(row.key) for row in rows))
     width = min(32, max(len(left_text(row)) for row in rows))
     lines: list[str] = []
-    for row in rows:
+    for row in (replace(row, key=one_line(row.key, 200)) for row in rows):
         mark = "?" if row.differs is None else "!" if row.differs else " "
         left, right = left_text(row), right_text(row)
         remark = f"  ({row.remark})" if row.remark else ""

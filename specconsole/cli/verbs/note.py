@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _note(args: argparse.Namespace) -> int:
     from specconsole.cli.launch_words import meant_launch
+    from specconsole.core.hosts.plain_text import one_line
     from specconsole.core.launching.annotations import checked_tag
     from specconsole.wiring import open_supervisor
 
@@ -70,7 +71,7 @@ async def _note(args: argparse.Namespace) -> int:
                  "notes": [asdict(note) for note in row.annotations.notes]}  # fmt: skip
         print(json.dumps(shape))
         return EXIT_OK
-    print(f"{row.launch_id}  {row.profile} @ {row.host}  {row.state_text}")
+    print(one_line(f"{row.launch_id}  {row.profile} @ {row.host}  {row.state_text}"))
     if row.tags:
         print("tags: " + " ".join(row.tags))
     for note in row.annotations.notes:

@@ -8,11 +8,11 @@ joining them: in any order, any number of times, nothing is lost and nothing cou
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from specconsole.core.hosts.plain_text import one_line
 from specconsole.core.launching.masking import mask_text
 from specconsole.errors import BadInputError
 
@@ -130,14 +130,22 @@ def parse_annotation(line: str, launch_id: str) -> Annotation | None:
             str(shape["entry_id"]),
             str(shape["launch_id"]),
             float(shape["at_s"]),
-            str(shape["by"]),
+            one_line(str(shape["by"])),
             shape["kind"],
-            str(shape["text"])[:MAX_NOTE_CHARS],
+            printable(str(shape["text"])[:MAX_NOTE_CHARS]),
         )
-    except (ValueError, TypeError, KeyError, RecursionError):
+        if found.kind in ("tag", "untag"):
+            checked_tag(found.text)
+    except (ValueError, TypeError, KeyError, RecursionError, BadInputError):
         return None
     whole = found.kind in KINDS and found.launch_id == launch_id and plain_id(found.entry_id)
     return found if whole else None
+
+
+def printable(text: str) -> str:
+    """Lines of a text without anything that could drive a terminal or turn text around, blanks around it cut."""
+    lines = text.encode("utf-8", "replace").decode("utf-8").splitlines()
+    return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines).strip()
 
 
 def plain_id(text: str) -> bool:
@@ -147,8 +155,7 @@ def plain_id(text: str) -> bool:
 
 def checked_note(text: str) -> str:
     """The note without blanks around it and without control characters. Raises BadInputError."""
-    kept = "".join(c if c == "\n" or unicodedata.category(c) != "Cc" else " " for c in text).strip()
-    kept = mask_text(kept.encode("utf-8", "replace").decode("utf-8"))
+    kept = mask_text(printable(text))
     if not kept:
         raise BadInputError("a note needs a text", try_='specconsole note LAUNCH "what there is to know"')
     if len(kept) > MAX_NOTE_CHARS:

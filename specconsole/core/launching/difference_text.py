@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from specconsole.core.hosts.plain_text import one_line
 from specconsole.core.launching.difference import Difference, DifferenceRow, Section
 
 TITLES: dict[Section, str] = {
@@ -19,6 +20,7 @@ TITLES: dict[Section, str] = {
 }
 UNKNOWN, ABSENT = "unknown", "–"
 _GIB = 1 << 30
+_MOST_CHARS = 4000
 
 
 def value_text(value: Any, *, known: bool, unit: str = "") -> str:
@@ -38,8 +40,8 @@ def value_text(value: Any, *, known: bool, unit: str = "") -> str:
     if isinstance(value, float):
         return f"{value:.4g} {unit}".rstrip() if unit else f"{value:g}"
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return " ".join(str(value).split())
+        return one_line(json.dumps(value, ensure_ascii=False), _MOST_CHARS)
+    return one_line(str(value), _MOST_CHARS)
 
 
 def left_text(row: DifferenceRow) -> str:

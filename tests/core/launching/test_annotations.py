@@ -28,7 +28,7 @@ ENTRIES = st.lists(
         entry,
         st.integers(0, 30),
         st.sampled_from(["note", "tag", "untag"]),
-        st.sampled_from(["a", "b", "warm GPU"]),
+        st.sampled_from(["a", "b", "warm"]),
     ),
     max_size=12,
     unique_by=lambda one: one.entry_id,
@@ -82,9 +82,19 @@ def test_what_is_no_entry_is_none(line: str) -> None:
     assert parse_annotation(line, "L1") is None
 
 
+def test_what_another_console_wrote_can_not_drive_a_terminal() -> None:
+    evil = entry(1, "note", "a\x1b]0;x\x07b\u202ec\r\nd\x9b2J", by="e\x1b[2J")
+    found = parse_annotation(evil.to_line(), "L1")
+    assert found is not None
+    assert (found.text, found.by) == ("a ]0;x b c\nd 2J", "e [2J")
+    assert parse_annotation(entry(1, "tag", "a b").to_line(), "L1") is None
+    assert parse_annotation(entry(1, "tag", "\x1b[2J").to_line(), "L1") is None
+
+
 def test_bad_notes_and_tags_are_refused_with_what_to_try() -> None:
     assert checked_note("  a\tb\x1b[31m\nc ") == "a b [31m\nc"
     assert checked_note("\ud800 lone") == "? lone"
+    assert checked_note("key hf_abcdefghijklmnopqrstuvwxyz here") == f"key {'*' * 29} here"
     for text in ("", " \n ", "\x00", "x" * 4001):
         with pytest.raises(BadInputError) as told:
             checked_note(text)
