@@ -91,6 +91,7 @@ class FakeForm:
             if not (self.folder / f"{name}.toml").exists():
                 (self.folder / f"{name}.toml").write_text(text)
         self.files = FormFiles(ProfileFiles([self.folder, SHIPPED]), self.folder)
+        self.profile = self.files.files.read("eagle3-topk1")
 
     def session(self) -> FormSession:
         return FormSession(HostPaths(FakeClock()))

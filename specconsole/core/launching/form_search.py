@@ -32,25 +32,32 @@ class Hit:
     """Other names of the same."""
 
 
-def find_settings(
-    query: str,
-    views: Sequence[FieldView],
-    index: FlagIndex | None,
-    variables: Mapping[str, str],
-    texts: Mapping[FieldPath, str],
-) -> tuple[Hit, ...]:
-    """The best first; every word of the query must be found. An empty query gives the fields as they stand.
+class SettingSearch:
+    """Everything that can be gone to or added, gathered once; `find` is asked with every letter.
 
     `texts`: the fields' values as they are shown.
     """
-    words = query.lower().split()
-    hits = [*_fields(views, index, texts), *_flags(views, index), *_known_variables(views, variables)]
-    if not any(words):
-        return tuple(hit for hit in hits if hit.kind == "field")
-    scored = [(score, number, hit) for number, hit in enumerate(hits) if (score := _score(words, hit)) is not None]
-    found = [hit for _, _, hit in sorted(scored, key=lambda one: one[:2])]
-    new = _new_variable(query.strip(), hits)
-    return (*found[:_MOST], *((new,) if new is not None else ()))
+
+    def __init__(
+        self, views: Sequence[FieldView], index: FlagIndex | None, variables: Mapping[str, str],
+        texts: Mapping[FieldPath, str],
+    ) -> None:  # fmt: skip
+        hits = [*_fields(views, index, texts), *_flags(views, index), *_known_variables(views, variables)]
+        self._hits = [(hit, tuple(name.lower() for name in (hit.name, *hit.also)), hit.about.lower()) for hit in hits]
+
+    def find(self, query: str) -> tuple[Hit, ...]:
+        """The best first; every word of the query must be found. An empty query gives the fields as they stand."""
+        words = query.lower().split()
+        if not words:
+            return tuple(hit for hit, _, _ in self._hits if hit.kind == "field")
+        scored = [
+            (score, number, hit)
+            for number, (hit, names, about) in enumerate(self._hits)
+            if (score := _score(words, hit, names, about)) is not None
+        ]
+        found = [hit for _, _, hit in sorted(scored, key=lambda one: one[:2])]
+        new = _new_variable(query.strip(), [hit for hit, _, _ in self._hits])
+        return (*found[:_MOST], *((new,) if new is not None else ()))
 
 
 def _fields(views: Sequence[FieldView], index: FlagIndex | None, texts: Mapping[FieldPath, str]) -> Iterable[Hit]:
@@ -106,14 +113,14 @@ def _grade(word: str, name: str) -> int:
     return 2 if f"_{word}" in name or f".{word}" in name else 4
 
 
-def _score(words: Sequence[str], hit: Hit) -> tuple[int, ...] | None:
+def _score(words: Sequence[str], hit: Hit, names: Sequence[str], about: str) -> tuple[int, ...] | None:
     """Small is good; None where a word is not found."""
     grades: list[int] = []
     for word in words:
         plain = word.lstrip("-").replace("-", "_")
-        grade = min((_grade(plain, name.lower()) for name in (hit.name, *hit.also)), default=_NOT)
+        grade = min((_grade(plain, name) for name in names), default=_NOT)
         if grade == _NOT:
-            if word not in hit.about.lower():
+            if word not in about:
                 return None
             grade = 7
         grades.append(grade)

@@ -16,7 +16,7 @@ from specconsole.core.launching.form_search import Hit
 from specconsole.ui.formatters import fit, row, styled
 from specconsole.ui.forms.modal import Modal
 
-_SHOWN = 60
+_SHOWN = 40
 
 
 class ProfileFind(Modal[Hit]):

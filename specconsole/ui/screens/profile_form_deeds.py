@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from specconsole.core.launching.form_command import plain_command
 from specconsole.core.launching.form_fields import LAYOUTS, NO_LAYOUT
 from specconsole.core.launching.form_layer import base_of
-from specconsole.core.launching.form_search import Hit, find_settings
+from specconsole.core.launching.form_search import Hit, SettingSearch
 from specconsole.errors import SpecconsoleError
 from specconsole.ui.screens.profile_form_start import launch, when_free
 from specconsole.ui.screens.profile_form_text import save, save_as, text
 from specconsole.ui.text.form_text import default_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from specconsole.ui.screens.profile_form import ProfileForm
 
 __all__ = ["launch", "save", "save_as", "text", "when_free"]
@@ -83,8 +81,7 @@ async def find(form: ProfileForm) -> None:
     texts = {one.field.path: one.text or f"({default_text(one)})" for one in view.fields}
     set_texts = {path: shown for path, shown in texts.items() if not shown.startswith("(")}
 
-    def search(query: str) -> Sequence[Hit]:
-        return find_settings(query, view.fields, form.model.learned.index, variables, set_texts)
+    search = SettingSearch(view.fields, form.model.learned.index, variables, set_texts)
 
     def chosen(hit: Hit | None) -> None:
         if hit is None:
@@ -100,7 +97,7 @@ async def find(form: ProfileForm) -> None:
         elif here is not None and hit.kind == "flag" and form.model.step(here.field, 1):
             form.changed()  # who adds a switch wants it on
 
-    form.app.push_screen(ProfileFind(search), chosen)
+    form.app.push_screen(ProfileFind(search.find), chosen)
 
 
 async def host(form: ProfileForm) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from specconsole.core.engines.sglang.form_layout import LAYOUT
-from specconsole.core.launching.form_search import Hit, find_settings
+from specconsole.core.launching.form_search import Hit, SettingSearch
 from specconsole.core.views.form import FormView
 from tests.core.launching.form_cases import index_of, model_of
 
@@ -17,10 +17,15 @@ def shown() -> FormView:
     return model_of("child").view
 
 
-def hits(query: str) -> list[Hit]:
+@cache
+def search() -> SettingSearch:
     view = shown()
     texts = {one.field.path: one.text for one in view.fields if one.text}
-    return list(find_settings(query, view.fields, index_of("sglang"), LAYOUT.variables, texts))
+    return SettingSearch(view.fields, index_of("sglang"), LAYOUT.variables, texts)
+
+
+def hits(query: str) -> list[Hit]:
+    return list(search().find(query))
 
 
 @pytest.mark.parametrize(
