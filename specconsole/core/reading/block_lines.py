@@ -5,14 +5,14 @@ Of a busy server's log hardly any line is looked at, so most blocks are never cu
 
 from __future__ import annotations
 
-_WALK_LINES = 48
-"""A line that is further than this from the last known place makes the whole block be cut."""
+_WALK_LINES = 2000
+"""So many steps from line to line, and the whole block is cut instead."""
 
 
 class BlockLines:
     """What stands between the LFs of a block; the piece behind the last one counts, as with `split`."""
 
-    __slots__ = ("_at", "_cut", "_index", "block", "count")
+    __slots__ = ("_at", "_cut", "_index", "_steps", "block", "count")
 
     def __init__(self, block: bytes, count: int) -> None:
         """`count`: how many pieces there are."""
@@ -20,6 +20,7 @@ class BlockLines:
         self.count = count
         self._cut: list[bytes] | None = None
         self._index, self._at = 0, 0
+        self._steps = 0
 
     @property
     def cut(self) -> list[bytes]:
@@ -38,10 +39,12 @@ class BlockLines:
     def __getitem__(self, index: int) -> bytes:
         if self._cut is not None:
             return self._cut[index]
-        steps = index - self._index
-        if not -_WALK_LINES <= steps <= _WALK_LINES:
+        block, at, steps = self.block, self._at, index - self._index
+        if self.count - index <= abs(steps):
+            at, steps = len(block) + 1, index - self.count  # nearer to the end
+        self._steps += abs(steps)
+        if self._steps > _WALK_LINES:
             return self.cut[index]
-        block, at = self.block, self._at
         for _ in range(steps):
             at = block.find(b"\n", at) + 1
         for _ in range(-steps):

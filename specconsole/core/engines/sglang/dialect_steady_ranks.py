@@ -12,7 +12,7 @@ from specconsole.core.engines.sglang.dialect_steady_fields import (
 )
 from specconsole.core.engines.sglang.dialect_steady_row import IDLING, KEPT, PROBE, PROMPTED, UNKNOWN, WORK
 from specconsole.core.reading.block_lines import BlockLines
-from specconsole.core.reading.prefilter import LOOK, Picked
+from specconsole.core.reading.prefilter import LOOK, STEADY, Picked
 from specconsole.core.reading.serving import IDLE_GAP_S
 
 
@@ -21,18 +21,22 @@ def pick_ranks(lines: BlockLines, kinds: bytes) -> Picked:
     cut = lines.cut
     picked = Picked([])
     run = _Run()
+    of_name = run.of_name
     for i, kind in enumerate(kinds):
         if not kind:
             continue
         line = cut[i]
-        begin, end = span(line) if kind > LOOK else (0, -1)
+        if kind > STEADY and line.startswith(b"[20"):
+            begin, end = 0, line.find(b"] ", STAMP_END)
+        else:
+            begin, end = span(line) if kind > LOOK else (0, -1)
         if end < 0:
             # Another line; or no date, or a longer wrapper: every line counts.
             run.end(picked)
             picked.indexes.append(i)
             continue
         name = line[begin + STAMP_END : end]
-        group = run.group(name)
+        group = of_name.get(name) or run.group(name)
         if group.state == WORK and EMPTY not in line:
             # The common case: who is busy goes on with what it does.
             group.work = run.worked[name] = i
@@ -49,6 +53,8 @@ class _Run:
     """Steady lines between two others."""
 
     def __init__(self) -> None:
+        self.of_name: dict[bytes, _Group] = {}
+        """The data-parallel rank to which one belongs, by what stands behind the stamp."""
         self._clear()
 
     def _clear(self) -> None:
@@ -57,14 +63,14 @@ class _Run:
         self.others: dict[bytes, int] = {}
         """The same of lines that show none."""
         self._groups: dict[str, _Group] = {}
-        self._of_name: dict[bytes, _Group] = {}
+        self.of_name.clear()
 
     def group(self, name: bytes) -> _Group:
         """The data-parallel rank to which one belongs."""
-        group = self._of_name.get(name)
+        group = self.of_name.get(name)
         if group is None:
             key = group_of(name.decode("latin-1"))
-            group = self._of_name[name] = self._groups.setdefault(key, _Group())
+            group = self.of_name[name] = self._groups.setdefault(key, _Group())
         return group
 
     def end(self, picked: Picked) -> None:
@@ -72,7 +78,7 @@ class _Run:
         looked_at: set[int] = set()
         for group in self._groups.values():
             group.end(picked, looked_at)
-        for name in self._of_name:
+        for name in self.of_name:
             # The last that a rank said, if only for that.
             worked, other = self.worked.get(name, -1), self.others.get(name, -1)
             if other < worked not in looked_at:
