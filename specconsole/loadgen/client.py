@@ -15,6 +15,7 @@ import socket
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
+from .beside import Beside
 from .loop import Loop
 from .pace import Pace
 from .plan import Plan, Point, Probe, read_bodies
@@ -22,6 +23,7 @@ from .records import RecordPipe
 from .wire import Exchange, Response, build_request
 
 PROGRESS_EVERY_S = 1.0
+LOOK_EVERY_S = 0.1
 GONE_AFTER_S = 5.0
 """A server that refuses every connection for so long is not there any more."""
 STARTS_A_TURN = 4
@@ -45,6 +47,7 @@ class Client:
         self.idle: List[socket.socket] = []
         self.counts: Dict[str, int] = {}
         self.sampling: Optional[Exchange] = None
+        self.beside = Beside(plan.beside, plan.beside_every_s) if plan.beside else None
         self.point_index = 0
         self.refused_since_s: Optional[float] = None
 
@@ -96,6 +99,9 @@ class Client:
         live: Dict[Exchange, Sent] = {}
         next_tick_s = start_s + PROGRESS_EVERY_S
         next_sample_s = start_s
+        next_look_s = start_s
+        if self.beside is not None:
+            self.beside.again()
         next_check_s = start_s
         drain_until_s: Optional[float] = None
         log_from: Optional[int] = None
@@ -115,6 +121,9 @@ class Client:
             if now_s >= next_check_s or drain_until_s is not None:
                 next_check_s = now_s + 0.05
                 self._enforce_limits(live, pace, index, now_s, drain_until_s)
+            if self.beside is not None and pace.window_start_s is not None and now_s >= next_look_s:
+                next_look_s = now_s + LOOK_EVERY_S
+                self._beside(index, self.beside.look(now_s))
             if now_s >= next_tick_s:
                 next_tick_s = now_s + PROGRESS_EVERY_S
                 self._progress(index, point, pace, start_s)
@@ -139,6 +148,8 @@ class Client:
         cpu_s = time.process_time() - cpu_start_s
         gc.enable()
         self._drop_sampling()
+        if self.beside is not None:
+            self._beside(index, self.beside.wait())
         self._end_point(index, pace, measured_s, cpu_s, log_from)
         for probe in self.plan.snapshot:
             self._probe_now(index, "after", probe)
@@ -290,6 +301,13 @@ class Client:
         exchange.close()
         assert self.plan.sample is not None
         self._write_probe("sample", index, "during", self.plan.sample, exchange)
+
+    def _beside(self, index: int, came: Optional[Tuple[Optional[int], bytes]]) -> None:
+        if came is not None:
+            status, text = came
+            self.records.write(
+                "beside", point=index, at_s=self._now(), status=status, output=text.decode("utf-8", "replace")
+            )
 
     def _drop_sampling(self) -> None:
         if self.sampling is not None:

@@ -5,6 +5,7 @@
  "requests": "requests.jsonl", "snapshot": [{"method": "GET", "path": "/metrics", "keep": ["spec_decode"]}],
  "before_point": [{"method": "POST", "path": "/flush_cache"}],
  "sample": {"method": "GET", "path": "/metrics", "keep": ["num_requests"], "every_s": 1.0},
+ "beside": {"argv": ["nvidia-smi", "--query-gpu=..."], "every_s": 5.0},
  "points": [{"concurrency": 4, "requests": 40, "warmup": 8, "first": 0}],
  "skip_file": "skip.json", "log_file": null, "host_header": null,
  "tls": {"server_name": "gpu7.example", "ca_file": "ca.pem"},
@@ -97,6 +98,10 @@ class Plan:
         self.snapshot = [Probe(p, "snapshot[%d]" % i) for i, p in enumerate(raw.get("snapshot", []))]
         self.before_point = [Probe(p, "before_point[%d]" % i) for i, p in enumerate(raw.get("before_point", []))]
         self.sample = Probe(raw["sample"], "sample") if raw.get("sample") else None
+        beside = raw.get("beside") or {}
+        self.beside: List[str] = [str(word) for word in beside.get("argv", [])]
+        """A command to run beside the load; [] for none."""
+        self.beside_every_s = float(beside.get("every_s", 5.0))
         self.points = [Point(p, "points[%d]" % i) for i, p in enumerate(_need(raw, "points", "plan"))]
         if not self.points:
             raise PlanError("points: empty")

@@ -1,10 +1,10 @@
 """The output: one JSON object a line, appended, so that a reader can follow the file and a cut run keeps its lines.
 
 `kind` is one of: `run` (first line: what was asked, this client's identity and clocks), `snapshot` (a probe before
-or after a point), `sample` (a probe under load), `point` (a point begins), `request` (one request, measured or
-warm-up), `progress` (once a second), `stall` (the client itself was held up), `point-end` (the client's own figures),
-`skipped` (a point that was no longer wanted), `end` (why it ended). All times `*_s` are seconds since the run began on
-this client's monotonic clock.
+or after a point), `sample` (a probe under load), `beside` (what a command beside the load printed), `point` (a point
+begins), `request` (one request, measured or warm-up), `progress` (once a second), `stall` (the client itself was held
+up), `point-end` (the client's own figures), `skipped` (a point that was no longer wanted), `end` (why it ended). All
+times `*_s` are seconds since the run began on this client's monotonic clock.
 
 Lines are written by a child process: it takes finished streams apart (JSON costs more than receiving), so that the
 loop that stamps arrivals never does. `RecordPipe` is the loop's end; it never blocks the loop.

@@ -10,6 +10,7 @@ from typing import Any
 from specconsole import __version__
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.measuring.bench_shape import BenchShape
+from specconsole.core.measuring.gpu_clocks import EVERY_S, beside_argv
 from specconsole.core.measuring.point import Limits
 from specconsole.core.measuring.run_plan import BenchOrder, RunPlan, bodies_needed, plan_json, plan_run
 from specconsole.core.measuring.workload import Prompt, Workload, build_bodies, hash_of
@@ -138,7 +139,9 @@ def shape_of(
     )
 
 
-def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int, log_file: str) -> dict[str, bytes]:
+def run_files(
+    prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int, log_file: str, gpus: bool
+) -> dict[str, bytes]:
     """What goes into the run's folder; the key is a file of its own that the load generator removes once read."""
     target = prepared.target
     plan = plan_json(
@@ -151,6 +154,8 @@ def run_files(prepared: Prepared, loadgen_zip: bytes, *, address: str, port: int
         keep_text=prepared.order.keep_text,
         log_file=log_file or None,
     )
+    if gpus:
+        plan["beside"] = {"argv": beside_argv(), "every_s": EVERY_S}
     plan["host_header"] = f"{target.address}:{target.port}"
     if target.tls:
         plan["tls"] = {"server_name": target.address, "ca_file": "ca.pem" if target.ca_pem else None}

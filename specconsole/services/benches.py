@@ -157,7 +157,13 @@ class Benches:
             python = await find_python(transport, target, own)
             launcher = self._parts.launcher(transport)
             files = await asyncio.to_thread(
-                run_files, prepared, zipped, address=address, port=port, log_file=shape.log_path
+                run_files,
+                prepared,
+                zipped,
+                address=address,
+                port=port,
+                log_file=shape.log_path,
+                gpus=bool(gpus.names) and not shape.conditions.through_tunnel,
             )
             folder = await launcher.prepare(bench_id, files)
             us = self._sup.parts.us

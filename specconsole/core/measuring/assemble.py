@@ -21,6 +21,7 @@ from specconsole.core.measuring.counters import (
     spec_counters,
     total,
 )
+from specconsole.core.measuring.gpu_clocks import point_gpus
 from specconsole.core.measuring.marks import client_marks, server_marks
 from specconsole.core.measuring.point import Limits, PointMetrics, measure_point
 from specconsole.core.measuring.requests import RequestRecord, parse_request
@@ -80,6 +81,7 @@ class _Lines:
         self.requests: list[RequestRecord] = []
         self.pages: dict[str, str] = {}
         self.samples: list[str] = []
+        self.beside: list[Mapping[str, Any]] = []
         self.flush_failed = False
 
     def take(self, line: Mapping[str, Any]) -> None:
@@ -96,6 +98,8 @@ class _Lines:
             self.flush_failed = self.flush_failed or line.get("status") != 200
         elif kind == "snapshot" and line.get("when") in ("before", "after") and line.get("status") == 200:
             self.pages[str(line["when"])] = str(line.get("body", ""))
+        elif kind == "beside":
+            self.beside.append(line)
         elif kind == "sample" and line.get("status") == 200:
             self.samples.append(str(line.get("body", "")))
 
@@ -136,6 +140,9 @@ def _point(lines: _Lines, shape: RunShape, parse_page: ParsePage) -> MeasuredPoi
     if lines.flush_failed:
         marks.append("not-flushed")
     marks += _page_marks(lines, names, parse_page)
+    gpus = point_gpus(lines.beside)
+    if any(gpu.throttle for gpu in gpus):
+        marks.append("throttled")
     acceptance = _acceptance(lines, conditions.engine, names, parse_page)
     if "restarted" in acceptance.why_not:
         marks.append("restarted")
@@ -150,6 +157,7 @@ def _point(lines: _Lines, shape: RunShape, parse_page: ParsePage) -> MeasuredPoi
         client=client,
         running_server_mean=running,
         queued_server_max=queued,
+        gpus=gpus,
         marks=tuple(dict.fromkeys(marks)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from specconsole.core.measuring.gpu_clocks import CLOCKS_APART_RATIO, clock_mhz
 from specconsole.core.measuring.result import Conditions, Result
 
 Weight = Literal["refuses", "warns", "notes"]
@@ -40,6 +41,9 @@ def differences(a: Result, b: Result) -> tuple[Difference, ...]:
     unequal("refuses", "measured by", a.imported_from, b.imported_from, "other clients define the numbers otherwise")
     unequal("warns", "host", ca.host, cb.host)
     unequal("warns", "GPUs", ca.gpu_names, cb.gpu_names)
+    ours, theirs = (clock_mhz([gpu for point in one.points for gpu in point.gpus]) for one in (a, b))
+    if ours and theirs and abs(ours / theirs - 1.0) > CLOCKS_APART_RATIO:
+        unequal("warns", "GPU clocks", f"{ours:,.0f} MHz", f"{theirs:,.0f} MHz")
     unequal("warns", "engine", ca.engine, cb.engine)
     unequal("warns", "version", ca.version, cb.version)
     unequal("warns", "client host", ca.client_host, cb.client_host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specconsole.core.measuring.compare import Cell
+from specconsole.core.measuring.gpu_clocks import gpu_text
 from specconsole.core.measuring.marks import MARKS
 from specconsole.core.measuring.result import MeasuredPoint, Result
 
@@ -61,6 +62,8 @@ def point_text(point: MeasuredPoint) -> str:
     elif a.why_not:
         parts.append(f"acceptance unknown: {a.why_not}")
     parts += [f"{name} {number(value)} (probe, mean)" for name, value in point.probes.items()]
+    if told := gpu_text(point.gpus):
+        parts.append(told)
     return "; ".join(parts)
 
 

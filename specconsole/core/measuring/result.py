@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from specconsole.core.measuring.acceptance import Acceptance
+from specconsole.core.measuring.gpu_clocks import PointGpu
 from specconsole.core.measuring.point import PointMetrics
 
 SCHEMA_VERSION = 1
@@ -84,6 +85,8 @@ class MeasuredPoint:
     running_server_mean: float | None = None
     """Mean of the server's own count of running requests, sampled under load."""
     queued_server_max: float | None = None
+    gpus: tuple[PointGpu, ...] = ()
+    """The GPUs of the server's host over the point; () where they could not be asked."""
     marks: tuple[str, ...] = ()
     """What a reader must know, beyond `metrics.marks`: see `marks.py`."""
     probes: Mapping[str, float] = field(default_factory=dict)
