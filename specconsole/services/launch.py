@@ -360,7 +360,7 @@ class LaunchWatch:
                 self.record = await self._launcher.observe(self.launch_id) or self.record
         await self.account.recall(self.record)
         if self.state == "failed":
-            self._remedy = await remedy(self._launcher, self.record, self._read(over=True))
+            self._remedy = await remedy(self._launcher, self.record, self._read(over=True), self.intake.spool)
         await self._publish_reading()
 
     def trouble(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from specconsole.core.launching.lifecycle import ENDED
 from specconsole.demo.models import ModelFiles
 from specconsole.services import gpu_memory
 from specconsole.services.commands import LaunchOrder
+from specconsole.services.history_sides import Sides
 from specconsole.wiring import Console, open_supervisor
 from tests.cli.console import write_profile
 from tests.support.fixtures_gpus import FakeGpus
@@ -55,3 +57,21 @@ async def test_every_moment_of_a_launch(
     assert last.clean
     assert "GPU 0 holds 2.0 GiB more than before the launch, by no visible process" in last.text
     assert moments() == ["before-launch", "answers", "before-stop", "after-stop"]
+
+    # What a comparison says of it is what those lines say, also once the folder is gone.
+    used = {
+        (one["moment"], gpu["index"]): gpu["used_bytes"]
+        for one in map(json.loads, (folder / "gpu-memory.jsonl").read_text().splitlines())
+        for gpu in one["gpus"]
+    }
+    expected = {
+        f"GPU {index} {name}": used[moment, index]
+        for index in (0, 1)
+        for moment, name in (("before-launch", "before"), ("answers", "answering"), ("after-stop", "after"))
+    }
+    expected |= {f"GPU {n} taken": used["answers", n] - used["before-launch", n] for n in (0, 1)}
+    sides = Sides(console.history, console.benches.results)
+    assert (await sides.side(launch_id)).memory_bytes == expected
+    assert expected["GPU 0 taken"] > 50 << 30
+    shutil.rmtree(folder)
+    assert (await sides.side(launch_id)).memory_bytes == expected
