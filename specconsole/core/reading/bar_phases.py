@@ -1,10 +1,11 @@
-"""Which phase a progress bar belongs to, by its text."""
+"""Which phase a progress bar belongs to, by its text; and progress that is told in words, as a bar."""
 
 from __future__ import annotations
 
 import re
 
 from specconsole.core.reading.bars import Bar
+from specconsole.core.reading.events import Count
 from specconsole.core.reading.model import Part, Phase
 
 # Words in a bar's text -> phase; the first that fits. Texts: SGLang 0.4.6 to 0.5.23, vLLM 0.10 to 0.33,
@@ -30,3 +31,11 @@ def bar_phase(bar: Bar) -> tuple[Phase | None, Part | None]:
         if any(word in low for word in words):
             return phase, part
     return None, None
+
+
+def told_bar(count: Count) -> Bar:
+    """Progress told in words, as the bar that it is."""
+    return Bar(
+        desc=count.phase, done=count.done, total=count.total, unit=count.unit, percent=None, elapsed_s=None,
+        remaining_s=None, printed_rate_per_s=None, start=0, end=0, finished=True,
+    )  # fmt: skip

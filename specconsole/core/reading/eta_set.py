@@ -38,7 +38,8 @@ class BarSet:
         return bars[-1] if bars else None
 
     def progress(self, *, now_s: float | None = None) -> Progress | None:
-        """Of the main bar; its end is not before that of any other bar that still runs. None without bars."""
+        """Of the main bar, or, where there are only bars of single files, of all that were seen: their sum must not
+        jump from file to file. Its end is not before that of any bar that still runs. None without bars."""
         main = self.main()
         if main is None:
             return None
@@ -46,7 +47,18 @@ class BarSet:
         for other in self.tracks:
             if other is not main and not other.complete:
                 eta = _later(eta, bar_eta(other, now_s=now_s))
-        return Progress(main.done, main.total, main.unit, rate_per_s(main), eta)
+        parts = [t for t in self.tracks if t.unit == "byte"]
+        if len(parts) < 2 or main.unit != "byte":
+            return Progress(main.done, main.total, main.unit, rate_per_s(main), eta)
+        totals = [t.total for t in parts if t.total is not None]
+        rates = [rate for t in parts if not t.complete and (rate := rate_per_s(t)) is not None]
+        return Progress(
+            sum(t.done for t in parts),
+            sum(totals) if len(totals) == len(parts) else None,
+            "byte",
+            sum(rates) if rates else None,
+            eta,
+        )
 
     def to_json(self) -> list[dict[str, Any]]:
         """Plain JSON values; `from_json` takes them back."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from specconsole.core.reading.bar_phases import told_bar
 from specconsole.core.reading.bars import Bar
 from specconsole.core.reading.eta import BarTrack, track
+from specconsole.core.reading.eta_set import BarSet
 from specconsole.core.reading.events import BarSeen, Count, Enter, Event, HttpUp, Leave, Line, Ready, StopAsked, Stopped
 from specconsole.core.reading.model import START_PHASES, Part, Phase, RankReading, TimelineEntry
 
@@ -65,6 +67,8 @@ class Phases:
     ranks: dict[str, RankState] = field(default_factory=dict)
     entered: dict[str, int] = field(default_factory=dict)
     bar: BarTrack | None = None
+    downloads: BarSet = field(default_factory=BarSet)
+    """Of a download all bars, one a file and one for all; `bar` is then the one that stands for it."""
     bar_desc: str = ""
     bars_done: int = 0
     """Bars of this phase and part that reached their total."""
@@ -111,7 +115,7 @@ class Phases:
             self._bar(line, event, now_s)
         elif isinstance(event, Count):
             self._enter(line, Enter(event.phase, event.part), now_s)
-            self._track(line, _told(event), now_s)
+            self._track(line, told_bar(event), now_s)
         elif isinstance(event, HttpUp):
             self.port = event.port or self.port
             if not self.was_ready and self.phase not in ("warm-up", "stopping", "stopped"):
@@ -282,7 +286,11 @@ class Phases:
         return bool(done_before and fresh and self.draft_expected and not named and self.part != "draft")
 
     def _track(self, line: Line, bar: Bar, now_s: float | None) -> None:
-        self.bar = track(self.bar, bar, stamp_s=now_s, arrival_s=line.at_s)
+        if self.phase == "download":
+            self.downloads = self.downloads.with_bar(bar, stamp_s=now_s, arrival_s=line.at_s)
+            self.bar = self.downloads.main()
+        else:
+            self.bar = track(self.bar, bar, stamp_s=now_s, arrival_s=line.at_s)
         self.bar_desc = bar.desc
         if bar.total is not None and bar.done >= bar.total:
             self.bars_done += 1
@@ -309,7 +317,7 @@ class Phases:
                 now_s = max(now_s, last.since_s)  # ranks' stamps overtake each other
             if not last.left and now_s is not None:
                 last.end_s = now_s
-        self.bar, self.bar_desc, self.bars_done = None, "", 0
+        self.bar, self.bar_desc, self.bars_done, self.downloads = None, "", 0, BarSet()
         if phase in ("ready", "serving"):
             for i, stay in enumerate(self.stays):
                 if stay.phase == phase:
@@ -355,14 +363,6 @@ class Phases:
             for name, rank in sorted(self.ranks.items(), key=lambda item: _natural(item[0]))
             if name
         )
-
-
-def _told(count: Count) -> Bar:
-    """Progress told in words, as the bar that it is."""
-    return Bar(
-        desc=count.phase, done=count.done, total=count.total, unit=count.unit, percent=None, elapsed_s=None,
-        remaining_s=None, printed_rate_per_s=None, start=0, end=0, finished=True,
-    )  # fmt: skip
 
 
 def _length(stay: Stay, now_s: float | None = None) -> float | None:

@@ -33,7 +33,7 @@ _TAIL_LINES = 48
 _CONTEXTS = 12
 _CONTEXT_LINES = 8
 _TAIL_LINE_BYTES = 512
-_FORMAT = 2
+_FORMAT = 3
 ALWAYS: tuple[bytes, ...] = (*bars.LITERALS, *generic.LITERALS)
 
 

@@ -102,6 +102,8 @@ def _failed_entry(pipeline: Pipeline, failure: Failure, timeline: tuple[Timeline
 def _progress(phases: Phases, phase: Phase, now_s: float | None) -> Progress | None:
     if phases.bar is None or phase != phases.phase:
         return None
+    if phases.downloads.tracks:
+        return phases.downloads.progress(now_s=now_s)
     return eta.progress(phases.bar, now_s=now_s)
 
 

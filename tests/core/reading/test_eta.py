@@ -15,6 +15,7 @@ from benchmarks.eta import MOMENTS, coverage, guesses_of, median_error, median_o
 from specconsole.core.reading.bars import Bar, find_bars
 from specconsole.core.reading.eta import BarTrack, bar_eta, progress, rate_per_s, track
 from specconsole.core.reading.eta_set import BarSet
+from specconsole.core.reading.reading import Reader
 
 # SGLang 0.5.17 on an H200, its first start there: 72 s for the first graph, 4 s for the other 57.
 SLOW_FIRST = """\
@@ -319,3 +320,30 @@ def test_interleaved_download_bars_keep_their_own_tracks() -> None:
     assert shown.eta_s.mid >= 149.0  # a.safetensors has 3 GB to go at 20 MB/s
     assert [t.desc for t in bars.tracks] == ["Fetching 4 files", "a.safetensors", "b.safetensors"]
     assert BarSet().progress() is None
+
+
+def test_a_download_of_several_files_does_not_jump_between_them() -> None:
+    lines = [
+        "[2026-11-29 14:12:21] server_args=ServerArgs(model_path='org/model', port=30000)",
+        "model-00001-of-00002.safetensors:   0%|          | 0.00/4.00G [00:00<?, ?B/s]",
+        "model-00002-of-00002.safetensors:   0%|          | 0.00/2.00G [00:00<?, ?B/s]",
+    ]
+    for second in range(10, 60, 10):
+        lines.append(f"model-00001-of-00002.safetensors:  10%|█  | {second * 20}M/4.00G [00:{second}<03:00, 20.0MB/s]")
+        lines.append(f"model-00002-of-00002.safetensors:  20%|██ | {second * 10}M/2.00G [00:{second}<03:00, 10.0MB/s]")
+    reader = Reader()
+    seen = []
+    for line in lines:
+        reader.feed(line.encode() + b"\n")
+        progress = reader.reading().progress
+        if progress is not None and progress.unit == "byte":
+            seen.append((progress.done, progress.total))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (1_500_000_000, 6_000_000_000)
+    shown = reader.reading()
+    assert shown.phase == "download"
+    assert shown.progress is not None
+    assert shown.progress.rate_per_s == pytest.approx(30e6, rel=0.01)
+    assert shown.progress.eta_s is not None
+    assert shown.progress.eta_s.low <= 150.0 <= shown.progress.eta_s.high  # 3 GB of the first at 20 MB/s
+    assert Reader.resume(json.loads(json.dumps(reader.checkpoint()))).reading() == shown
