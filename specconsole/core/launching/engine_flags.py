@@ -5,6 +5,7 @@ There is one `FLAGS` in each `core/engines/NAME/flags.py`.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,9 @@ from specconsole.core.launching.command import flag_of
 from specconsole.core.launching.help_text import FlagCatalogue, FlagProblem, check_words
 from specconsole.core.launching.rules import Rule
 from specconsole.core.launching.versions import Version, parse_version
+
+_SURELY_MEANT = 0.85
+"""How alike two names must be for one to be put in the other's place by a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +59,35 @@ def check_flags(
         # A table is JSON on the command line: a value, and no choice.
         asked = "{}" if isinstance(value, Mapping) or name != key else value
         problems = check_words(catalogue, [(name, asked)]) or _spelling(catalogue, name)
-        found += [
-            FlagProblem(
-                key, one.level, one.text, one.fix, None if name != key else _change(catalogue, key, value, one.fix)
-            )
-            for one in problems
-        ]
+        for one in problems:
+            change = _change(catalogue, args, key, one.fix) if name == key else None
+            found.append(FlagProblem(key, one.level, one.text, one.fix, change))
     if certain:
         return tuple(found)
     softer = {"error": "warning", "warning": "note", "note": "note"}
     return tuple(replace(one, level=softer[one.level], text=f"{one.text} (by {catalogue.source})") for one in found)
 
 
-def _change(catalogue: FlagCatalogue, key: str, value: object, fix: str | None) -> Mapping[str, object] | None:
-    """A name begins with dashes and takes over the value; anything else is a value that the flag takes."""
+def _change(
+    catalogue: FlagCatalogue, args: Mapping[str, object], key: str, fix: str | None
+) -> dict[str, object] | None:
+    """A name begins with dashes and takes over the value; anything else is a value that the flag takes.
+
+    None for a name that is only like the one that was written, is set already, or takes values where none is given.
+    """
+    value = args[key]
     if fix is None:
         return None
-    if fix.startswith("-"):
-        flag = catalogue.find(fix)
-        if flag is None or flag.takes_value == (value is True):
-            return None
-        return {key: None, fix.lstrip("-").replace("-", "_"): value}
-    return {key: fix} if not isinstance(value, list) or len(value) == 1 else None
+    if not fix.startswith("-"):
+        return {key: fix} if not isinstance(value, list) or len(value) == 1 else None
+    new, flag = fix.lstrip("-").replace("-", "_"), catalogue.find(fix)
+    taken = {other.lstrip("-").replace("-", "_") for other in args if other != key}
+    if flag is None or flag.takes_value == (value is True) or new in taken:
+        return None
+    if catalogue.find(key) is not None:
+        return {key: None, new: value}
+    alike = difflib.SequenceMatcher(None, key.lstrip("-").replace("-", "_"), new).ratio()
+    return {key: None, new: value} if alike >= _SURELY_MEANT else None
 
 
 def _spelling(catalogue: FlagCatalogue, name: str) -> Sequence[FlagProblem]:

@@ -49,11 +49,14 @@ def token_bytes(profile: Profile, head: GgufHead | None) -> float | None:
 
 
 def context_of(profile: Profile, head: GgufHead | None) -> int:
-    """Tokens of context that the server will make room for: what is asked, capped at the model's; 0: not known."""
+    """Tokens of context that the server makes room for: all that is asked, else the model's own; 0: not known.
+
+    More than a slot may use is taken as well: the log says `capping` after the cache was made (b10434).
+    """
     value = settings_of(profile).get("ctx_size")
-    asked = value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-    longest = head.number("context_length") if head is not None else None
-    return min(asked or longest or 0, longest) if longest else asked
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    return (head.number("context_length") if head is not None else None) or 0
 
 
 def kv_bytes(profile: Profile, head: GgufHead | None) -> int:

@@ -251,7 +251,8 @@ def judge_host_memory(profile: Profile, target: Model, draft: Model, memory: Hos
     room = memory.total_bytes if memory.available_bytes is None else memory.available_bytes
     if needed <= room:
         return Finding("memory", "ok", text, name="estimate")
-    shorter = context_that_fits(profile, target.gguf, room - (needed - kv))
+    # With a tenth to spare: what is free now may be less then.
+    shorter = context_that_fits(profile, target.gguf, (room - (needed - kv)) * 0.9)
     fix = {"ctx_size": shorter} if shorter is not None and profile.engine == "llamacpp" else None
     severity: Severity = "stop" if needed > memory.total_bytes else "warning"
     return Finding("memory", severity, text, fix_text(fix) or "a smaller model or context", "estimate", fix)

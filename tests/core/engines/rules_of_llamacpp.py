@@ -22,6 +22,8 @@ ROWS: list[Row] = [
     ("context-split", None, {"ctx_size": 4096, "parallel": 1}, {}, None, {}),
     ("context-over-training", None, {"ctx_size": 32768}, {"model_positions": 4096}, "overridden", {"ctx_size": 4096}),
     ("context-over-training", None, {"ctx_size": 4096}, {"model_positions": 4096}, None, {}),
+    ("context-over-training", None, {"ctx_size": 8192, "parallel": 2}, {"model_positions": 4096}, None, {}),
+    ("context-over-training", None, {"ctx_size": 16384, "parallel": 2}, {"model_positions": 4096}, "overridden", {"ctx_size": 8192}),
     ("metrics-off", None, {}, {}, "note", {"metrics": True}),
     ("metrics-off", None, {"metrics": True}, {}, None, {}),
 ]  # fmt: skip

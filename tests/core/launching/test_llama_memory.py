@@ -29,9 +29,9 @@ def profile(**args: object) -> Profile:
 def test_kv_bytes_by_hand() -> None:
     assert token_bytes(profile(), HEAD) == 128 * 1024
     assert kv_bytes(profile(), HEAD) == GIB
-    # All slots share the context; beyond the model's own it is capped.
+    # All slots share the context; what is beyond the model's own is taken as well.
     assert kv_bytes(profile(ctx_size=4096, parallel=4), HEAD) == GIB // 2
-    assert kv_bytes(profile(ctx_size=1 << 20), HEAD) == GIB
+    assert kv_bytes(profile(ctx_size=1 << 17), HEAD) == 16 * GIB
     assert kv_bytes(profile(cache_type_k="q8_0", cache_type_v="q8_0"), HEAD) == GIB * 34 // 64
     assert kv_bytes(profile(cache_type_k="q4_0"), HEAD) == GIB // 2 + GIB * 18 // 128
     assert token_bytes(profile(), GgufHead({"general.architecture": "mamba", "mamba.block_count": 9}, 1, None)) is None
@@ -73,8 +73,8 @@ def test_a_context_that_the_host_can_hold_is_offered() -> None:
     memory = HostMemory(total_bytes=17 * GIB - 1, available_bytes=16 * GIB + GIB // 4)
     found = judge_host_memory(profile(), TARGET, NOTHING, memory)
     assert found is not None
-    assert (found.severity, found.fix) == ("stop", {"ctx_size": 2048})
-    again = judge_host_memory(profile(ctx_size=2048), TARGET, NOTHING, memory)
+    assert (found.severity, found.fix) == ("stop", {"ctx_size": 1792})
+    again = judge_host_memory(profile(ctx_size=1792), TARGET, NOTHING, memory)
     assert again is not None
     assert again.severity == "ok"
     assert context_that_fits(profile(), HEAD, 100) is None

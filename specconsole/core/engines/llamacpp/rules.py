@@ -84,12 +84,15 @@ def context_split(asked: Asked) -> Verdict | None:
 
 
 def context_over_training(asked: Asked) -> Verdict | None:
-    context = asked.number("ctx_size")
-    if context is None or asked.model_positions is None or context <= asked.model_positions:
+    """Each slot's share counts; one that is left to the server is taken for one slot."""
+    context, positions = asked.number("ctx_size"), asked.model_positions
+    slots = 1 if asked.get("kv_unified") else max(1, int(asked.number("parallel") or 1))
+    if context is None or positions is None or context <= positions * slots:
         return None
-    return Verdict("overridden", f"context is capped at the {asked.model_positions} positions of the model's training",
-                   ("ctx_size",), becomes={"ctx_size": asked.model_positions},
-                   fix={"ctx_size": asked.model_positions})  # fmt: skip
+    fits = {"ctx_size": positions * slots}
+    share = f"{int(context)} tokens of context" if slots == 1 else f"{int(context // slots)} tokens for each slot"
+    text = f"{share}, capped at the {positions} positions of the model's training; memory is taken for all of them"
+    return Verdict("overridden", text, ("ctx_size",), becomes=fits, fix=fits)
 
 
 def metrics_off(asked: Asked) -> Verdict | None:
