@@ -40,7 +40,7 @@ class WaitProgress:
             self._redraw(self._line(view))
             return
         phase = f"{view.reading.phase} {view.reading.part}" if view.reading is not None else ""
-        key = f"{view.state} {waiting_key(view)} {phase}"
+        key = f"{view.state} {waiting_key(view) if view.state == 'queued' else phase}"
         now = time.monotonic()
         if key != self._last or now - self._last_at_s > _PLAIN_EVERY_S:
             self._last, self._last_at_s = key, now

@@ -118,4 +118,6 @@ def gpu_report(view: HostView) -> list[str]:
             lines.append(f"      {held}, {process.label}")
         lines += [f"      {gpu.hidden}"] if gpu.hidden else []
         lines += [f"      {fault}" for fault in gpu.faults]
+    if any(process.launch_id is None for gpu in view.gpus for process in gpu.processes):
+        lines.append(f"   who they are in full: specconsole holders {view.name}")
     return [*lines, *(f"   note: {note}" for note in view.hardware_notes)]

@@ -193,7 +193,8 @@ def judge_gpu_memory(profile: Profile, target: Model, draft: Model, gpus: Sequen
         text = f"{needed} GPUs are asked for, and {len(used)} are there to take"
         return (Finding("gpu", "stop", text, "fewer ranks (tp), or another host", "count"),)
     holders = [f"GPU {gpu.index}: {one}" for gpu in used for one in gpu.holders]
-    found = [Finding("gpu", "warning", f"memory is held on {'; '.join(holders)}", name="holders")] if holders else []
+    held = f"memory is held on {'; '.join(holders)}"
+    found = [Finding("gpu", "warning", held, "specconsole holders shows them in full", "holders")] if holders else []
     if target.weights_bytes is None:
         return (*found, Finding("memory", "note", "the weights could not be measured: memory is not judged"))
     settings = settings_of(profile)
@@ -268,7 +269,8 @@ def judge_llama_devices(profile: Profile, target: Model, draft: Model, gpus: Seq
     if estimate is None:
         return ()
     holders = [f"GPU {gpu.index}: {one}" for gpu in gpus for one in gpu.holders]
-    found = [Finding("gpu", "warning", f"memory is held on {'; '.join(holders)}", name="holders")] if holders else []
+    held = f"memory is held on {'; '.join(holders)}"
+    found = [Finding("gpu", "warning", held, "specconsole holders shows them in full", "holders")] if holders else []
     return (*found, estimate)
 
 
