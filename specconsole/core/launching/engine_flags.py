@@ -14,8 +14,8 @@ from specconsole.core.launching.help_text import FlagCatalogue, FlagProblem, che
 from specconsole.core.launching.rules import Rule
 from specconsole.core.launching.versions import Version, parse_version
 
-_SURELY_MEANT = 0.85
-"""How alike two names must be for one to be put in the other's place by a key."""
+_SURELY_MEANT, _SURELY_MEANT_ALTHOUGH_SET = 0.85, 0.9
+"""How alike two names must be for one to be put in the other's place by a key: `n_min` is not `n_max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _change(
 ) -> dict[str, object] | None:
     """A name begins with dashes and takes over the value; anything else is a value that the flag takes.
 
-    None for a name that is only like the one that was written, is set already, or takes values where none is given.
+    None for a name that is only like the one that was written, or takes values where none is given.
     """
     value = args[key]
     if fix is None:
@@ -82,12 +82,12 @@ def _change(
         return {key: fix} if not isinstance(value, list) or len(value) == 1 else None
     new, flag = fix.lstrip("-").replace("-", "_"), catalogue.find(fix)
     taken = {other.lstrip("-").replace("-", "_") for other in args if other != key}
-    if flag is None or flag.takes_value == (value is True) or new in taken:
+    if flag is None or flag.takes_value == (value is True):
         return None
     if catalogue.find(key) is not None:
         return {key: None, new: value}
     alike = difflib.SequenceMatcher(None, key.lstrip("-").replace("-", "_"), new).ratio()
-    return {key: None, new: value} if alike >= _SURELY_MEANT else None
+    return {key: None, new: value} if alike >= (_SURELY_MEANT_ALTHOUGH_SET if new in taken else _SURELY_MEANT) else None
 
 
 def _spelling(catalogue: FlagCatalogue, name: str) -> Sequence[FlagProblem]:
