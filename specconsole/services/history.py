@@ -57,6 +57,11 @@ class LaunchHistory:
         if view is None or view.stale_since_s is not None:
             return replace(row, state=self.seen.get(row.launch_id, ""))
         known = row if view.answered_after_s is None else replace(row, answered_after_s=view.answered_after_s)
+        reading = view.reading
+        if reading is not None and reading.failure is not None and view.state == "failed":
+            known = replace(known, cause=reading.failure.failure_class, cause_line=reading.failure.line or "")
+        if reading is not None and reading.metrics is not None and known.accept_length is None:
+            known = replace(known, accept_length=reading.metrics.accept_length)
         # Its log is read anew at each start of a console; until then the store knows better.
         return known if view.state in ("unknown", "preparing") and row.outcome else replace(known, state=view.state)
 
