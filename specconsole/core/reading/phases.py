@@ -98,6 +98,11 @@ class Phases:
         return self.now.part
 
     @property
+    def done_share(self) -> float | None:
+        """How much of the bar that goes on was done, 0 to 1; None without one that knows its end."""
+        return self.bar.done / self.bar.total if self.bar is not None and self.bar.total else None
+
+    @property
     def nth(self) -> int:
         """How many earlier stays in the same phase and part there were."""
         here = self.now
@@ -131,8 +136,7 @@ class Phases:
             self._begin(line, "stopped", None, now_s)
 
     def switch(self, line: Line, phase: Phase, now_s: float | None) -> None:
-        """To `serving` or `ready`, as requests come and go. A start whose ready marker was not seen (a log cut at
-        its left) switches too: what serves has started."""
+        """To `serving` or `ready`, as requests come and go; also in a log cut at its left: what serves has started."""
         if self.phase in (phase, "stopping", "stopped"):
             return
         if phase == "ready" and not self.was_ready and self.phase != "serving":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from specconsole.core.reading import generic
 from specconsole.core.reading.bar_phases import bar_phase
 from specconsole.core.reading.bars import Bar
+from specconsole.core.reading.budgets import Budgets
 from specconsole.core.reading.dialect import Dialect
 from specconsole.core.reading.events import (
     PROGRESS_EVENTS,
@@ -59,6 +60,7 @@ class Pipeline:
     findings: Findings = field(default_factory=Findings)
     failures: Failures = field(default_factory=Failures)
     facts: ServerFacts = field(default_factory=ServerFacts)
+    budgets: Budgets = field(default_factory=Budgets)
     starts: int = 0
     start_line_no: int = 1
     announced: bool = False
@@ -148,6 +150,7 @@ class Pipeline:
             self.trouble_line_no = line.no
             if len(self.trouble_stamps) < 64 and now_s is not None:
                 self.trouble_stamps.setdefault(str(line.no), now_s)
+        self.budgets.see(line)
         for event in events:
             self._see(line, event, now_s)
         if not trouble and any(isinstance(event, PROGRESS_EVENTS) for event in events):
@@ -183,7 +186,7 @@ class Pipeline:
     def _where(self, line: Line) -> Where:
         return Where(
             self.phases.phase, self.phases.part, line.rank, self.engine, self.facts, self.phases.was_ready,
-            self.phases.draft_expected, self.start_line_no,
+            self.phases.draft_expected, self.start_line_no, self.phases.done_share, self.budgets,
         )  # fmt: skip
 
     def _see(self, line: Line, event: Event, now_s: float | None) -> None:
@@ -258,6 +261,7 @@ class Pipeline:
         self.phases = Phases(first_line_no=line.no)
         self.serving = Serving()
         self.facts = ServerFacts()
+        self.budgets = Budgets()
         self.findings.since(since)
         self.failures.start_over()
         self.trouble_stamps = {}
