@@ -8,7 +8,10 @@ from typing import Any
 from specconsole.adapters.server_api import complete_openai, requests_on_page, try_json
 from specconsole.core.engines.llamacpp import effective
 from specconsole.core.launching.effective import Account, Effective, Said, judge
+from specconsole.core.measuring.counters import NAMES
 from specconsole.ports import HttpClient
+
+_NAMES = NAMES["llamacpp"]
 
 
 class LlamacppApi:
@@ -32,7 +35,7 @@ class LlamacppApi:
         return "llama.cpp has no way to drop requests"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        return await requests_on_page(http, host, port, "llamacpp:requests_processing", "llamacpp:requests_deferred")
+        return await requests_on_page(http, host, port, _NAMES)
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         props = await try_json(http, host, port, "/props")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from specconsole.core.measuring.counters import EngineMetricNames
 from specconsole.errors import BadInputError, SpecconsoleError
 from specconsole.ports import HttpAnswer, HttpClient
 
@@ -76,11 +77,11 @@ async def try_text(http: HttpClient | None, host: str, port: int, path: str, *, 
     return answer.body.decode("utf-8", "replace") if answer.status == 200 else None
 
 
-async def requests_on_page(http: HttpClient, host: str, port: int, running: str, waiting: str) -> int | None:
+async def requests_on_page(http: HttpClient, host: str, port: int, names: EngineMetricNames) -> int | None:
     """Requests that run or wait, by two metrics of /metrics; None where the page or the first metric is not there."""
     text = await try_text(http, host, port, "/metrics", timeout_s=3.0)
-    at_work = None if text is None else metric(text, running)
-    return None if text is None or at_work is None else int(at_work + (metric(text, waiting) or 0))
+    at_work = None if text is None else metric(text, names.running)
+    return None if text is None or at_work is None else int(at_work + (metric(text, names.queued) or 0))
 
 
 def metric(text: str, name: str) -> float | None:

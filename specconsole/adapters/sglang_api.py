@@ -8,8 +8,11 @@ from typing import Any
 from specconsole.adapters.server_api import complete_openai, requests_on_page, try_json
 from specconsole.core.engines.sglang import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
+from specconsole.core.measuring.counters import NAMES
 from specconsole.errors import SpecconsoleError
 from specconsole.ports import HttpClient
+
+_NAMES = NAMES["sglang"]
 
 
 class SglangApi:
@@ -37,7 +40,7 @@ class SglangApi:
         return "requests dropped" if answer.status == 200 else f"requests not dropped (HTTP {answer.status})"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        return await requests_on_page(http, host, port, "sglang:num_running_reqs", "sglang:num_queue_reqs")
+        return await requests_on_page(http, host, port, _NAMES)
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         # Goes through the scheduler, and so blocks when that hangs. `/get_server_info` before 0.5.6.

@@ -61,6 +61,15 @@ def project_folder(start: Path) -> Path | None:
     return None
 
 
+def named_files(folders: Sequence[Path]) -> dict[str, list[Path]]:
+    """TOML files by name, in the order of the folders: the first of a name hides the others."""
+    found: dict[str, list[Path]] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
+            found.setdefault(path.stem, []).append(path)
+    return found
+
+
 class ProfileFiles:
     """Profiles by name, from several folders: the project's hide the user's own, those hide the shipped ones."""
 
@@ -69,15 +78,7 @@ class ProfileFiles:
 
     def paths(self) -> dict[str, Path]:
         """Every profile by name."""
-        return {name: found[0] for name, found in self._all().items()}
-
-    def _all(self) -> dict[str, list[Path]]:
-        """By name, the hidden ones too."""
-        found: dict[str, list[Path]] = {}
-        for folder in self._folders:
-            for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
-                found.setdefault(path.stem, []).append(path)
-        return found
+        return {name: found[0] for name, found in named_files(self._folders).items()}
 
     def read(self, name_or_path: str) -> Profile:
         """A profile by name, or from a file when the text is a path, with what it extends.
@@ -88,7 +89,7 @@ class ProfileFiles:
 
     def layers(self, name_or_path: str) -> list[Layer]:
         """The files that a profile is made of, itself first. Raises NotFoundError, BadInputError."""
-        known = self._all()
+        known = named_files(self._folders)
         path = self._find(name_or_path, known)
         layers: list[Layer] = []
         seen: list[Path] = []

@@ -8,7 +8,10 @@ from typing import Any
 from specconsole.adapters.server_api import complete_openai, metric, requests_on_page, try_json, try_text
 from specconsole.core.engines.vllm import effective, quirks
 from specconsole.core.launching.effective import Account, Effective, Said, judge
+from specconsole.core.measuring.counters import NAMES
 from specconsole.ports import HttpClient
+
+_NAMES = NAMES["vllm"]
 
 
 class VllmApi:
@@ -32,7 +35,7 @@ class VllmApi:
         return "vLLM drops its requests at TERM"
 
     async def running_requests(self, http: HttpClient, host: str, port: int) -> int | None:
-        return await requests_on_page(http, host, port, "vllm:num_requests_running", "vllm:num_requests_waiting")
+        return await requests_on_page(http, host, port, _NAMES)
 
     async def account(self, http: HttpClient | None, host: str, port: int, said: Said) -> Effective:
         version = await try_json(http, host, port, "/version")
@@ -48,7 +51,7 @@ class VllmApi:
             said,
             version=version.get("version") if isinstance(version, dict) else None,
             model_len=length if isinstance(length, int) else None,
-            spec_counters_there=metric(page or "", "vllm:spec_decode_num_drafts_total") is not None if known else None,
+            spec_counters_there=metric(page or "", _NAMES.drafts) is not None if known else None,
         )
 
     def judge(self, asked: Mapping[str, Any], found: Effective, *, drafts: bool, build: Mapping[str, str]) -> Account:
@@ -56,8 +59,8 @@ class VllmApi:
 
     async def progress(self, http: HttpClient, host: str, port: int) -> tuple[int | None, float | None]:
         page = await try_text(http, host, port, "/metrics")
-        running = metric(page or "", "vllm:num_requests_running")
-        return None if running is None else int(running), metric(page or "", "vllm:generation_tokens_total")
+        running = metric(page or "", _NAMES.running)
+        return None if running is None else int(running), metric(page or "", _NAMES.generated)
 
     def grace_s(self, wanted_s: float, settings: Mapping[str, Any], *, loading: bool) -> float:
         return quirks.grace_s(wanted_s, settings, loading=loading)

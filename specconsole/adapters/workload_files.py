@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from specconsole.adapters.toml_files import read_toml
+from specconsole.adapters.toml_files import named_files, read_toml
 from specconsole.core.launching.toml_place import line_of, nearest
 from specconsole.core.measuring.workload import Prompt, Sampling, Workload
 from specconsole.errors import BadInputError, NotFoundError
@@ -35,11 +35,7 @@ class WorkloadFiles:
         self._folders = tuple(folders)
 
     def paths(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for folder in self._folders:
-            for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
-                found.setdefault(path.stem, path)
-        return found
+        return {name: found[0] for name, found in named_files(self._folders).items()}
 
     def read(self, name_or_path: str) -> tuple[Workload, list[Prompt]]:
         """A workload and its prompts. Raises NotFoundError, BadInputError with file, line and key."""
