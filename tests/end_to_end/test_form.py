@@ -93,6 +93,11 @@ def with_its_port(words: list[str], server: list[str]) -> list[str]:
     return [server[place] if word == "PORT" else word for place, word in enumerate(words)]
 
 
+def typed(terminal: Tmux, text: str) -> None:
+    """Waits until a field of a form holds the text."""
+    wait_until(lambda: re.search(rf"[▌▊]\s+{text}\s", terminal.screen()), what=f"{text} is typed")
+
+
 def verb(*argv: str) -> str:
     ended = subprocess.run([sys.executable, "-m", "specconsole", *argv], capture_output=True, text=True, timeout=60,
                            stdin=subprocess.DEVNULL, check=False)  # fmt: skip
@@ -122,7 +127,7 @@ def test_one_flag_changed_and_launched_in_under_fifteen_keys(
     keys.press("/")
     terminal.wait_for("find a setting")
     keys.type_text("par")
-    terminal.wait_for("▊  par ")
+    typed(terminal, "par")
     keys.press("Enter")
     terminal.wait_for("take it")
     keys.type_text("3")
@@ -146,7 +151,7 @@ def test_one_flag_changed_and_launched_in_under_fifteen_keys(
     keys.press("/")
     terminal.wait_for("find a setting")
     keys.type_text("ctx")
-    terminal.wait_for("▊  ctx ")
+    typed(terminal, "ctx")
     keys.press("Enter")
     terminal.wait_for("take it")
     keys.type_text("4096")

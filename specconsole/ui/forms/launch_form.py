@@ -40,6 +40,7 @@ class LaunchForm(Modal[LaunchChoice]):
     LaunchForm #box { width: 100; }
     LaunchForm OptionList { max-height: 20; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchForm.short OptionList { max-height: 9; }
+    LaunchForm OptionList > .option-list--option-highlighted { background: $selection; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+l", "start", show=False, priority=True),

@@ -27,6 +27,7 @@ class ProfileFind(Modal[Hit]):
     ProfileFind #form-body { height: 1fr; }
     ProfileFind OptionList { height: 1fr; max-height: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
     ProfileFind.short OptionList { max-height: 100%; }
+    ProfileFind OptionList > .option-list--option-highlighted { background: $selection; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "step(1)", show=False, priority=True),

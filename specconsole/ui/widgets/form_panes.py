@@ -177,7 +177,8 @@ class FormCommand(TextPane):
             top = max(0, min(at - room // 2, len(lines) - room))
             hidden = len(lines) - room
             lines = lines[top : top + room]
-            lines[-1] = spread(lines[-1], styled(f" … {hidden} more lines, v", "$muted"), width)
+            more = f" … {hidden} more line{'s' if hidden > 1 else ''}, v"
+            lines[-1] = spread(lines[-1], styled(more, "$muted"), width)
         return [*(fit(line, width) for line in lines), *below]
 
 
