@@ -1,7 +1,7 @@
 """`specconsole bench` through the real engines: acceptance against their own counters, and against each other.
 
-The witness reads /metrics before and after with no product code. One pair of models for all: a draft is wrong at the
-same places whoever asks it.
+The witness reads /metrics before and after with no product code; vLLM counts no steps, so one request runs at a time
+and its engine's iterations are counted. One pair of models for all: a draft is wrong at the same places whoever asks.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ WORKLOAD = """
 kind = "chat"
 output_tokens = 256
 ignore_eos = true
-concurrency = [1, 2]
-requests_per_concurrency = 2
-least_requests = 3
+concurrency = [1]
+requests_per_concurrency = 5
+least_requests = 5
 """
-EXPECTED = {"eagle3": pytest.approx(2.05, rel=0.05), "draft": pytest.approx(3.2, rel=0.08)}
-"""Three tokens drafted by the head, four by the model."""
+EXPECTED = {"eagle3": pytest.approx(2.0, rel=0.05), "draft": pytest.approx(3.05, rel=0.05)}
+"""Three tokens drafted by the head, four by the model; each right three times in four."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,13 @@ def counted(engine: str, moved: Mapping[str, float], requests: float) -> tuple[f
     prefix = {"vllm": "vllm:", "llamacpp": "llamacpp:"}[engine]
     tokens = moved[{"vllm": "vllm:generation_tokens_total", "llamacpp": "llamacpp:tokens_predicted_total"}[engine]]
     accepted = moved[f"{prefix}spec_decode_num_accepted_tokens_total"]
-    decode = tokens - requests
-    return decode / (decode - accepted), 1 + accepted / moved[f"{prefix}spec_decode_num_drafts_total"]
+    decode, drafts = tokens - requests, moved[f"{prefix}spec_decode_num_drafts_total"]
+    if engine == "vllm":
+        # One request at a time: an iteration of its engine is one step, and each request had one for its prompt.
+        steps = moved["vllm:iteration_tokens_total_count"] - requests
+    else:
+        steps = decode - accepted
+    return decode / steps, 1 + accepted / drafts
 
 
 async def measured(console: Console, host: str, recipe: Recipe, folder: Path) -> Measured:
@@ -101,7 +106,7 @@ async def measured(console: Console, host: str, recipe: Recipe, folder: Path) ->
     assert result["conditions"]["engine"] == recipe.engine
     assert result["conditions"]["speculative"] is True
     points = result["points"]
-    assert [point["concurrency"] for point in points] == [1, 2]
+    assert [point["concurrency"] for point in points] == [1]
     assert sum(point["metrics"]["failed"] for point in points) == 0
     accepts = [point["acceptance"] for point in points]
     assert all(one["accept_length"] is not None for one in accepts), accepts
@@ -139,5 +144,10 @@ async def test_the_engines_agree_with_their_counters_and_with_each_other(
     found = {recipe.engine: await measured(console, host, recipe, tmp_path) for recipe in recipes}
     for engine, one in found.items():
         assert one.engine_figure == EXPECTED[speculation], (engine, found)
-    lengths = [one.ours for one in found.values()]
-    assert max(lengths) == pytest.approx(min(lengths), rel=0.03), found
+    # Their own figures count the same steps. Ours also counts those without a draft, of which each engine makes as many
+    # as it likes at the end of a text.
+    for lengths, apart in (
+        ([one.engine_figure for one in found.values()], 0.03),
+        ([one.ours for one in found.values()], 0.06),
+    ):
+        assert max(lengths) == pytest.approx(min(lengths), rel=apart), found

@@ -126,8 +126,9 @@ def from_counters(delta: SpecCounters | None, decode_tokens: float | None) -> Ac
     if decode_tokens is None or decode_tokens <= delta.accepted_tokens:
         why = "the number of decode tokens is not known"
     else:
-        steps = round(decode_tokens - delta.accepted_tokens)
-        length = decode_tokens / (decode_tokens - delta.accepted_tokens)
+        # A step with a draft is a step, however many of its tokens were thrown away at a text's end.
+        exact = max(decode_tokens - delta.accepted_tokens, delta.drafts)
+        steps, length = round(exact), decode_tokens / exact
     return Acceptance(
         accept_length=length,
         target_steps=steps,

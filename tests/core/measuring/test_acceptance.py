@@ -56,6 +56,16 @@ def test_counters_count_steps_without_a_draft_and_the_engine_figure_does_not() -
     assert found.per_position_ratio == pytest.approx((0.8, 0.6, 0.2))
 
 
+def test_drafts_accepted_beyond_the_last_token_make_no_step_fewer() -> None:
+    # Twelve requests of 256 tokens as vLLM 0.32 counts them: each last step is cut at the limit, its drafts are not.
+    found = from_counters(
+        SpecCounters(drafts=1010, draft_tokens=4040, accepted_tokens=2069, generated_tokens=3072), 3060
+    )
+    assert found.target_steps == 1010
+    assert found.accept_length == pytest.approx(3060 / 1010)
+    assert found.engine_figure == pytest.approx(3.0485, abs=1e-3)
+
+
 def test_a_restart_in_between_and_speculation_off_are_said() -> None:
     assert SpecCounters(1, 1, 1, 5).since(SpecCounters(2, 2, 2, 9)) is None
     assert "restarted" in from_counters(None, 10).why_not
