@@ -82,11 +82,10 @@ def counted(engine: str, moved: Mapping[str, float], requests: float) -> tuple[f
     tokens = moved[{"vllm": "vllm:generation_tokens_total", "llamacpp": "llamacpp:tokens_predicted_total"}[engine]]
     accepted = moved[f"{prefix}spec_decode_num_accepted_tokens_total"]
     decode, drafts = tokens - requests, moved[f"{prefix}spec_decode_num_drafts_total"]
+    steps = decode - accepted
     if engine == "vllm":
         # One request at a time: an iteration of its engine is one step, and each request had one for its prompt.
         steps = moved["vllm:iteration_tokens_total_count"] - requests
-    else:
-        steps = decode - accepted
     return decode / steps, 1 + accepted / drafts
 
 
