@@ -40,6 +40,8 @@ _NOT_INSTALLED = "No module named"
 _ENVIRONMENT = "`environment`, the folder of the environment that has it"
 _FEWEST = 5
 """A text with fewer flags is no server's help."""
+_SLOW_S = 3.0
+"""What fails quicker is asked again each time: it may be mended meanwhile."""
 _HELP_LIMIT_BYTES = 4 * 1024 * 1024
 _LLAMA_BUILD = re.compile(r"version: (\d{4,})\b")
 """`version: 10434 (b9a1234)` (llama-server --version)."""
@@ -52,6 +54,9 @@ class FlagShelf:
     read: Callable[[Sequence[str]], str | None]
     keep: Callable[[Sequence[str], str], None]
     built_in: Callable[[EngineFlags], FlagCatalogue]
+    slow: Callable[[Sequence[str], float], str | None] = lambda _key, _limit_s: None
+    """Why it was asked in vain a short while ago for at least so many seconds; None where it may be asked."""
+    keep_slow: Callable[[Sequence[str], str, float], None] = lambda _key, _why, _limit_s: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +100,16 @@ async def read_server_flags(
     key = (transport.host, profile.environment or "", json.dumps(command), json.dumps(build, sort_keys=True))
     text = await asyncio.to_thread(shelf.read, key)
     why = ""
-    if text is None:
+    if text is None and (before := await asyncio.to_thread(shelf.slow, key, limit_s)) is not None:
+        why = f"{before} a short while ago"
+    elif text is None:
+        start_s = asyncio.get_running_loop().time()
         told(f"{profile.name}: asking {transport.host}'s {profile.engine} for its flags (up to {limit_s:.0f} s, once)")
         text, why = await _ask(transport, flags, profile, command, limit_s)
         if text is not None:
             await asyncio.to_thread(shelf.keep, key, text)
+        elif asyncio.get_running_loop().time() - start_s >= min(limit_s, _SLOW_S):
+            await asyncio.to_thread(shelf.keep_slow, key, why, limit_s)
     if text is not None:
         source = f"{profile.engine} {version_text or '(version unknown)'} on {transport.host}"
         catalogue = FlagCatalogue(parse_help(text), source, flags.abbreviates)

@@ -47,7 +47,8 @@ class Bench:
         spec = build_spec(profile, launch_id="x", port=1, owner="", client_id="", now_s=0, version="", python=None)
         transport = LocalTransport()
         try:
-            shelf = FlagShelf(self.store.read, self.store.keep, built_in_catalogue)
+            store = self.store
+            shelf = FlagShelf(store.read, store.keep, built_in_catalogue, store.slow, store.keep_slow)
             return await read_server_flags(transport, shelf, profile, spec, limit_s=limit_s, told=self.told.append)
         finally:
             await transport.aclose()
@@ -120,6 +121,22 @@ async def test_one_that_takes_a_minute_does_not_hold_up_a_start(bench: Bench, pr
     [said] = [one for one in read.findings if "took over 0.5 s" in one.text]
     # Of exactly the version of the built-in list, which is as good as the server's own.
     assert (read.certain, said.severity) == (True, "note")
+
+
+async def test_one_that_took_too_long_is_not_waited_for_again_soon(bench: Bench, profile: Profile) -> None:
+    """A launch waits a little, a check long: what was too slow for the one is asked again for the other, once."""
+    bench.write("sleep 1.5; exit 3")
+    for limit_s, asked in ((0.5, 1), (0.5, 1), (0.2, 1), (0.7, 2), (0.6, 2)):
+        read = await bench.read(profile, limit_s=limit_s)
+        assert bench.asked() == asked, limit_s
+        assert [one.name for one in read.findings if "took over" in one.text] == ["source"]
+    bench.write(f"cat {bench.folder}/help", build=10500)
+    assert (await bench.read(profile)).certain, "another build is asked"
+    # What fails at once is asked each time: it may be mended meanwhile.
+    bench.write("exit 3", build=10501)
+    for asked in (4, 5):
+        await bench.read(profile)
+        assert bench.asked() == asked
 
 
 async def test_a_script_is_never_asked(bench: Bench, profile: Profile) -> None:
