@@ -38,7 +38,7 @@ class LookingOnly:
         return self._why_not
 
     def why_no_change(self, host: str) -> str:
-        return self._why_not
+        return self._why_not if self.read_only else ""
 
     def line_source(self, launch_id: str) -> LineSource | None:
         return None

@@ -103,6 +103,17 @@ def test_help_shows_only_what_looks(verbs: Verbs) -> None:
     assert "--write-config-copy" not in verbs("--read-only", "check", "--help").out.split("options:")[1]
 
 
+@pytest.mark.parametrize("name", ["gpu-x", "root@192.0.2.1:2222"])
+def test_a_kept_host_is_refused_before_it_is_reached(
+    name: str, verbs: Verbs, isolated_home: Path, tmp_path: Path
+) -> None:
+    folder = isolated_home / ".config" / "specconsole"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hosts.toml").write_text('[hosts.gpu-x]\nssh = "root@192.0.2.1:2222"\nread_only = true\n')
+    done = verbs("launch", str(write_profile(tmp_path, "p", victim_argv())), "--host", name)
+    assert (done.status, f"{name} is read-only (hosts.toml)" in done.err) == (5, True), done
+
+
 def test_a_host_of_its_own_is_kept(verbs: Verbs, isolated_home: Path, tmp_path: Path) -> None:
     profile = write_profile(tmp_path, "p", victim_argv())
     launch_id = verbs("launch", str(profile)).out.strip()

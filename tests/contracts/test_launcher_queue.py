@@ -181,6 +181,58 @@ async def test_a_waiter_that_was_killed_is_noticed_and_holds_nobody_up(bench: Be
     )
 
 
+@local
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+async def test_many_that_want_one_port_run_one_after_the_other_as_they_came(bench: Bench) -> None:
+    diary = bench.host.folder / "diary"
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        server = (
+            f"import os,socket,time,sys; s=socket.create_server(('127.0.0.1',{port})); "
+            "d=lambda w: open(sys.argv[1],'a').write(f'{w} {sys.argv[2]}\\n'); d('begin'); time.sleep(0.5); d('end')"
+        )
+        ids = [
+            (await queued(bench, "/usr/bin/python3", "-S", "-E", "-c", server, str(diary), str(number),
+                          needs=(f"port={port}",), port=port)).launch_id
+            for number in range(8)
+        ]  # fmt: skip
+    await until(lambda: diary.exists() and diary.read_text().count("end") == 8, timeout_s=200, what="all have run")
+    assert diary.read_text().split("\n")[:-1] == [f"{word} {n}" for n in range(8) for word in ("begin", "end")]
+    for launch_id in ids:
+        assert (await bench.ended(launch_id)).exit_status == 0
+
+
+@pytest.mark.parametrize("shell", [name for name in ("dash", "bash", "busybox") if shutil.which(name)])
+def test_the_waiter_runs_under_every_shell(shell: str, isolated_home: Path) -> None:
+    from specconsole.core.launching.queue_script import needs_file, queue_script
+    from specconsole.core.launching.script import server_script, wrapper_script
+    from specconsole.core.launching.spec import LaunchSpec
+
+    port = free_port()
+    spec = LaunchSpec(
+        "20261129-140211-3f9a2c", "it's", "other", ("sh", "-c", 'echo "$KEY $(umask)"'), owner="a'b@c", when_free=True,
+        needs=(f"port={port}", "memory/1"), look_every_s=0.1, port=port, secret_places={"KEY": "env:X"},
+    )  # fmt: skip
+    folder = isolated_home / ".local/state/specconsole/launches/m" / spec.launch_id
+    folder.mkdir(parents=True)
+    for name, text in (
+        ("server.sh", server_script(spec)), ("run.sh", wrapper_script(spec)), ("queue.sh", queue_script(spec)),
+        ("needs", needs_file(spec)), ("requested.json", spec.to_json_line()), ("secrets.sh", "export KEY='it''s'\n"),
+        ("exit.tmp", f"{'none':<46}\n"),
+    ):  # fmt: skip
+        (folder / name).write_text(text)
+    words = [shell, "sh"] if shell == "busybox" else [shell]
+    done = subprocess.run(
+        [*words, str(folder / "queue.sh"), str(folder), "022"], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (folder / "server.log").read_text() == "its 0022\n"
+    assert (folder / "exit").read_text().split()[0] == "0"
+    assert not (folder / "waiting").exists()
+    assert not (folder / "secrets.sh").exists()
+
+
 @pytest.mark.parametrize("shell", [name for name in ("dash", "bash", "busybox") if shutil.which(name)])
 def test_every_shell_reads_the_script(shell: str) -> None:
     from specconsole.core.launching.queue_script import queue_script

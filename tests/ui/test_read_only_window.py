@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from specconsole.services.looking_only import LookingOnly
 from specconsole.ui.app import ConsoleApp
-from specconsole.ui.availability import hidden
+from specconsole.ui.availability import hidden, reason
 from specconsole.ui.keymap import ACTIONS
 from specconsole.ui.palette import ActionsProvider
 from tests.ui.conftest import make_app, until
@@ -54,6 +55,16 @@ async def test_a_read_only_console_shows_only_what_looks() -> None:
         await pilot.pause()
         assert commands_of(app).calls == before
         assert len(app.screen_stack) == 1
+
+
+def test_while_the_services_start_nothing_is_hidden_that_comes_a_moment_later() -> None:
+    app = make_app()
+    stop = next(action for action in ACTIONS if action.action_id == "stop")
+    app.desk.commands = LookingOnly("the services are starting", read_only=False)
+    assert not hidden(stop, app.desk)
+    assert "the services are starting" in reason(stop, app.desk, None)
+    app.desk.commands = LookingOnly("this is a recording")
+    assert hidden(stop, app.desk)
 
 
 @pytest.mark.parametrize(("kept_host", "shown"), [("gpu-a", False), ("gpu-b", True)])
