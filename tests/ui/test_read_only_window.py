@@ -60,6 +60,7 @@ async def test_a_read_only_console_shows_only_what_looks() -> None:
 def test_while_the_services_start_nothing_is_hidden_that_comes_a_moment_later() -> None:
     app = make_app()
     stop = next(action for action in ACTIONS if action.action_id == "stop")
+    app.desk.launch_id = "L2"
     app.desk.commands = LookingOnly("the services are starting", read_only=False)
     assert not hidden(stop, app.desk)
     assert "the services are starting" in reason(stop, app.desk, None)
