@@ -197,7 +197,8 @@ class FormDesk:
             own = {**({"extends": layers[0].name} if not ours else {}), **own}
         if ours and layers[0].parent is not None:
             own["extends"] = layers[0].data["extends"]
-        own, missing = self._with_secrets(own, spec, base, layers)
+        places = await asyncio.to_thread(self._sup.places.of, spec.launch_id)
+        own, missing = _with_secrets(own, spec, base, layers, places)
         if missing:
             notes.append(f"where the secret {missing[0]} comes from is not known here: [secrets] in the text says it")
         view = self._sup.board.launches.get(watch.launch_id)
@@ -206,19 +207,6 @@ class FormDesk:
             base, own, own, self._as_last(watch, spec), layers[0].source if ours else "", watch.launch_id, runs,
             tuple(notes),
         )  # fmt: skip
-
-    def _with_secrets(
-        self, own: Table, spec: LaunchSpec, base: Base, layers: Sequence[Layer]
-    ) -> tuple[dict[str, Any], list[str]]:
-        """Places of secrets that this console knows itself; what the host's record says is not followed."""
-        places = self._sup.places.of(spec.launch_id)
-        theirs = base.profile.secrets if base.profile is not None else {}
-        mine: Mapping[str, Any] = layers[0].data.get("secrets", {}) if layers else {}
-        wanted = {name: places[name] for name in spec.secret_names if name not in theirs and name in places}
-        wanted = {**{name: mine[name] for name in spec.secret_names if name in mine and name not in theirs}, **wanted}
-        known = {**theirs, **wanted}
-        missing = [name for name in spec.secret_names if name not in known]
-        return ({**own, "secrets": wanted} if wanted else dict(own)), missing
 
     def _last_of(self, name: str, host: str) -> LastLaunch | None:
         """The newest launch of that profile, on this host before others."""
@@ -325,6 +313,19 @@ class FormDesk:
 def _name_of(layer: Layer) -> str:
     name = layer.data.get("name")
     return name if isinstance(name, str) and name else layer.name
+
+
+def _with_secrets(
+    own: Table, spec: LaunchSpec, base: Base, layers: Sequence[Layer], places: Mapping[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The layer with the places of secrets that this console knows itself (`places`), and the names of those that it
+    does not know; what the host's record says is not followed."""
+    theirs = base.profile.secrets if base.profile is not None else {}
+    mine: Mapping[str, Any] = layers[0].data.get("secrets", {}) if layers else {}
+    wanted = {name: mine[name] for name in spec.secret_names if name in mine and name not in theirs}
+    wanted |= {name: places[name] for name in spec.secret_names if name in places and name not in theirs}
+    missing = [name for name in spec.secret_names if name not in theirs and name not in wanted]
+    return ({**own, "secrets": wanted} if wanted else dict(own)), missing
 
 
 def _as_asked(spec: LaunchSpec, base: Base) -> Profile:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 from specconsole.core.launching.checkpoint import Checkpoint
 from specconsole.core.launching.engine_settings import ModelFacts
-from specconsole.core.launching.model_check import draft_path, target_path
 from specconsole.core.launching.model_files import Model
 from specconsole.core.launching.preflight import Finding
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.ports import Clock, Launcher, Transport
-from specconsole.services.model_look import look_at_model
 from specconsole.services.preflight import Preflight, PreflightTools
 from specconsole.services.server_flags import ServerFlags
 
@@ -69,24 +67,10 @@ class FormPreflight(Preflight):
         if self._kept.flags is not None:
             self._add(*self._kept.flags.findings)
 
-    async def _models(self) -> None:
-        async def target(path: str) -> None:
-            _, self._looks.target = await self._model("model", path)
-            self._add(*self._looks.target.findings)
-
-        async def draft(path: str) -> None:
-            self._looks.draft_files, self._looks.draft = await self._model("draft", path)
-            self._add(*self._looks.draft.findings)
-
-        if (path := target_path(self._profile)) is not None:
-            await self._tried("model", target(path))
-        if (path := draft_path(self._profile)) is not None:
-            await self._tried("draft", draft(path))
-
     async def _model(self, role: str, path: str) -> tuple[Checkpoint, Model]:
         key, now_s = (self._transport.host, role, path), self._clock.monotonic_s()
         kept = self._kept.models.get(key)
         if kept is None or now_s - kept[0] > _MODEL_KEPT_S:
-            kept = (now_s, *await look_at_model(self._transport, role, path))
+            kept = (now_s, *await super()._model(role, path))
             self._kept.models[key] = kept
         return kept[1], kept[2]

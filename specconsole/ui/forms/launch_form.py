@@ -53,7 +53,7 @@ class LaunchForm(Modal[LaunchChoice]):
         Binding("pageup", "step(-8)", show=False, priority=True),
     ]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("⏎", "launch as it is"), ("tab", "change it first"), ("← →", "host"), ("↑ ↓", "profile"), ("esc", "leave"),
+        ("⏎", "launch as is"), ("tab", "change first"), ("← →", "host"), ("↑ ↓", "profile"), ("esc", "leave"),
     )  # fmt: skip
 
     def __init__(
