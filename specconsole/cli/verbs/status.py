@@ -40,7 +40,7 @@ async def _status(args: argparse.Namespace) -> int:
 
     hosts = tuple(dict.fromkeys(args.host or ["local"]))
     worst = EXIT_OK
-    async with open_supervisor((), read_only=True, spare_store=True) as console:
+    async with open_supervisor((), read_only=args.read_only, spare_store=True) as console:
         for host in hosts:
             try:
                 await console.supervisor.add_host(host)
