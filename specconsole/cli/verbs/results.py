@@ -26,6 +26,7 @@ EPILOG = """  list                     every result; runs that ended while no co
   show ID                  one result: points, marks, economics
   compare [ID...]          side by side (default: all of the newest workload); --baseline ID, --metric M
   plot [ID...]             as text: --plot throughput, decode, pareto or acceptance
+  spread [NAME...]         starts of a profile beside each other; --metric M
   lossless ID ID           greedy runs with --keep-text: the same tokens? the first difference
   export [ID...]           --format markdown, csv, json or html; to --out FILE, else standard output
   import FILE...           of sglang.bench_serving, vllm bench serve, guidellm or aiperf; marked as theirs
@@ -33,7 +34,7 @@ EPILOG = """  list                     every result; runs that ended while no co
   rm ID...                 with the run's folder on --host (local); asks first, or --yes
 an ID may be its beginning, or a profile's name (its newest result).
 exit status: 0 done, 1 lossless: they differ, 2 a wrong argument or file, 4 no such result, 5 rm without --yes"""
-_ACTIONS = ("list", "show", "compare", "plot", "lossless", "export", "import", "note", "rm")
+_ACTIONS = ("list", "show", "compare", "plot", "spread", "lossless", "export", "import", "note", "rm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +117,8 @@ def _show(known: Sequence[Result], args: argparse.Namespace) -> int:
         cells = _cells(around, result, args.metric, baseline)
         _print_lines(show_text(result, cells))
         return EXIT_OK
+    if args.action == "spread":
+        return _spread(known, rows, args)
     rows = merge_launches(unique(rows))
     baseline = _baseline(known, args)
     if baseline is not None and all(r.result_id != baseline for r in rows):
@@ -130,6 +133,21 @@ def _show(known: Sequence[Result], args: argparse.Namespace) -> int:
     if args.action == "plot":
         return _plot(rows, args)
     return _export(rows, args, baseline)
+
+
+def _spread(known: Sequence[Result], chosen: Sequence[Result], args: argparse.Namespace) -> int:
+    from specconsole.cli.result_spread import spread_json, spread_lines
+    from specconsole.core.measuring.rows import chosen_rows, row_with
+
+    # A name or an id means the row that it went into, with all its starts.
+    every = chosen_rows(known, args.workload or chosen[0].conditions.workload)
+    rows = [row for one in chosen if (row := row_with(every, one.result_id, known)) is not None] or list(chosen)
+    rows = list({row.result_id: row for row in rows}.values())
+    if args.json:
+        print(json.dumps(spread_json(rows, args.metric)))
+    else:
+        _print_lines(spread_lines(rows, args.metric))
+    return EXIT_OK
 
 
 def _chosen(known: Sequence[Result], args: argparse.Namespace) -> tuple[Result, ...]:

@@ -74,6 +74,8 @@ def spread_text(spread: LaunchSpread | None) -> str:
     if spread is None or spread.within_ratio is None:
         return ""
     text = f"repeats within a start vary by {100 * spread.within_ratio:.1f} %"
+    if spread.between_ratio == 0.0:
+        return f"{text}; its {len(spread.starts)} starts differ by no more than that"
     if spread.between_ratio is not None:
         return f"{text}, its {len(spread.starts)} starts by {100 * spread.between_ratio:.1f} % more"
     return f"{text}; how much starts differ is not known from one"

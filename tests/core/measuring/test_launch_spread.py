@@ -41,6 +41,7 @@ def test_starts_that_do_not_differ_add_nothing() -> None:
     found = launch_spread(points, SPEED)
     assert found is not None
     assert found.between_ratio == 0.0
+    assert "2 starts differ by no more than that" in spread_text(found)
 
 
 def test_what_can_not_be_told_is_not() -> None:
