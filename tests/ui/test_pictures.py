@@ -16,9 +16,13 @@ import textual
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from specconsole.core.views.host import HostView
 from specconsole.core.views.question import Question
+from specconsole.services.board import Board
 from specconsole.services.commands import FoundServer
+from specconsole.services.looking_only import LookingOnly
 from specconsole.ui.app import ConsoleApp
+from specconsole.ui.forms.bench_form import BenchForm
 from tests.ui.conftest import THEMES, make_app, until
 from tests.ui.fakes import BytesLines, FakeCommands, log_bytes, results, stalled
 
@@ -158,6 +162,28 @@ async def test_every_other_screen(size: tuple[int, int], tmp_path: Path) -> None
         await pilot.press("4")
         await settle(pilot)
         album.add(f"hosts-{suffix}", app)
+        app.push_screen(BenchForm("baseline", ["chat", "code", "quick"]))
+        await until(lambda: app.screen is not app.screen_of_all)
+        await settle(pilot)
+        album.add(f"bench-form-{suffix}", app)
+    assert not album.differ, f"differ, see {tmp_path}"
+
+
+@pytest.mark.may_block("reads and writes pictures")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_the_first_minute(size: tuple[int, int], tmp_path: Path) -> None:
+    """Services that do not stand yet, then nothing launched on a machine without a GPU."""
+    album = Album(tmp_path)
+    suffix = f"{size[0]}x{size[1]}"
+    board = Board()
+    app = make_app(LookingOnly("the services are starting"), board=board, starting=True)  # type: ignore[arg-type]  # none yet
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        album.add(f"starting-{suffix}", app)
+        app.connect(board, FakeCommands())
+        board.publish_host(HostView("local", "up", gpu_note="no GPU on this host", cpu_pct=4.0))
+        await settle(pilot)
+        album.add(f"nothing-yet-{suffix}", app)
     assert not album.differ, f"differ, see {tmp_path}"
 
 

@@ -25,7 +25,7 @@ async def test_each_pane_says_what_it_waits_for() -> None:
     app = make_app(LookingOnly("the services are starting"), board=board, starting=True)  # type: ignore[arg-type]  # none yet
     async with app.run_test(size=(120, 40)):
         assert panes(app) == ["◌ starting"] * 3
-        assert text(app.screen_of_all.small_top).splitlines()[:2] == ["◌ starting", "◌ starting"]
+        assert text(app.screen_of_all.small_top).count("starting") == 1
         app.connect(board, FakeCommands(), ["local", "gpu-a"])
         assert panes(app)[:2] == ["◌ looking on gpu-a, local"] * 2
         app.looked_on("local")

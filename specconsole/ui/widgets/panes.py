@@ -139,8 +139,9 @@ class SmallTop(TextPane):
         gpu = gpu_summary(host, width) if host is not None else fit(styled(no_host, "$muted"), width)
         if launch is None:
             first, *_ = nothing_launched(self.desk)
-            hint = "" if waits else "  l starts a server"
-            two = [fit(row(" ", first, (hint, "$muted")), width), fit(Content(""), width)]
+            # Where the line above says already what is waited for, once is enough.
+            words = row(" ", first, ("" if waits else "  l starts a server", "$muted"))
+            two = [fit(Content("") if waits and host is None else words, width), fit(Content(""), width)]
         else:
             name = row(" ", launch_text.MARKS[launch.state], " ", (launch.name, "bold"), "  ")
             two = [
