@@ -32,6 +32,7 @@ from specconsole.services.tail_glimpse import TailGlimpse
 _SCHEMA = 1
 _SAVE_EVERY_S = 1.0
 _FEED_BYTES = 256 * 1024
+_JUST_BEGUN_S = 3.0
 _QUIET_LOOKS = 3
 """A follower between two files of a rotation looks twice before it goes on."""
 
@@ -85,6 +86,8 @@ class LogIntake:
         self._caught_up = False
         self.host_offset_s: float | None = None
         """The host's wall clock less this console's; None while unknown."""
+        self.launch_age_s: float | None = None
+        """How old the launch was when it began to be followed; None while unknown."""
         self.final = False
         """True when the log was read to the end of a launch that is over: nothing will come any more."""
 
@@ -236,6 +239,8 @@ class LogIntake:
             await self._glimpse.look(self._follower.place.offset, caught_up=self._caught_up)
         came = await self._follower.poll()
         self._caught_up = came is None or (isinstance(came, Chunk) and came.caught_up)
+        if came is None or (self.launch_age_s is not None and self.launch_age_s < _JUST_BEGUN_S):
+            self._backlog = False  # nothing stood there before we came: it is read as it is written
         if isinstance(came, Chunk):
             await self._take(self._masker.feed(came.data), came.caught_up)
         elif isinstance(came, Break):
@@ -248,12 +253,15 @@ class LogIntake:
         if not data:
             return
         await asyncio.to_thread(self._spool.append, data)
-        at_s = self._arrived_at_s() if caught_up else None
+        at_s = self._clock.monotonic_s() if caught_up and not self._backlog else None
         for start in range(0, len(data), _FEED_BYTES):
             self.reader.feed(data[start : start + _FEED_BYTES], at_s)
             if self.probes is not None:
                 self._feed_probes(self.probes, data[start : start + _FEED_BYTES], at_s)
             await asyncio.sleep(0)  # a megabyte costs 5 to 10 ms, and the window wants to paint
+        if caught_up and self._backlog:
+            self._backlog = False
+            self.reader.arrived(self._last_written_at_s())
         if self._dirty_since_s is None:
             self._dirty_since_s = self._clock.monotonic_s()
 
@@ -262,14 +270,11 @@ class LogIntake:
         wall_s = None if at_s is None else self._clock.wall_s() - (self._clock.monotonic_s() - at_s)
         probes.feed(data, wall_s)
 
-    def _arrived_at_s(self) -> float:
-        """When the newest byte was written, on this console's monotonic clock.
-
-        What stood there before we came is as old as the host says; what comes after that is as old as its arrival.
-        """
+    def _last_written_at_s(self) -> float:
+        """When the newest byte of what stood there before we came was written, on this console's monotonic clock: as
+        long ago as the host says. Its other lines came before that, nobody knows when."""
         now_s = self._clock.monotonic_s()
-        backlog, self._backlog = self._backlog, False
-        if not backlog or self.host_offset_s is None or self.mtime_s is None:
+        if self.host_offset_s is None or self.mtime_s is None:
             return now_s
         return now_s - max(0.0, self._clock.wall_s() + self.host_offset_s - self.mtime_s)
 

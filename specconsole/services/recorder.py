@@ -12,7 +12,7 @@ from typing import Any
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.core.launching.start_key import start_key
-from specconsole.core.reading.history import History, StartKey, samples_of
+from specconsole.core.reading.history import History, StartKey, answered_on_timeline, samples_of
 from specconsole.core.records import Store, StoredLaunch, StoredRecord
 from specconsole.core.views.history_facts import facts_of_memory, facts_of_reading, facts_of_record
 from specconsole.errors import SpecconsoleError
@@ -45,6 +45,8 @@ class Recorder:
         self._clock = clock
         self._told = False
         self._indexed: dict[str, StoredLaunch] = {}
+        self._answered_s: dict[str, float | None] = {}
+        """Launch -> when it answered, in seconds on its reading's timeline; for the end, which writes all again."""
 
     async def past(self, spec: LaunchSpec, host: str) -> Past:
         """For the estimates of a start that begins."""
@@ -79,6 +81,8 @@ class Recorder:
             "engine": spec.engine,
             "answered_after_s": round(watch.answered_after_s, 3),
         }
+        now = watch.intake.reader.reading(self._clock.monotonic_s())
+        self._answered_s[spec.launch_id] = answered_on_timeline(now.timeline, now.silent_s)
         row = StoredRecord("start", spec.launch_id, self._clock.wall_s(), body, spec.launch_id)
         try:
             await self._store.put_records([row])
@@ -140,7 +144,8 @@ class Recorder:
         key = start_key(spec, watch.host, reading.server)
         started = watch.record.started_at_s
         at_s = started if started is not None else self._clock.wall_s()
-        samples = samples_of(key, reading.timeline, at_s=at_s)
+        answered_s = self._answered_s.get(spec.launch_id)
+        samples = samples_of(key, reading.timeline, at_s=at_s, answered_s=answered_s)
         if samples:
             await self._store.put_samples(spec.launch_id, samples)
 

@@ -281,6 +281,7 @@ class Supervisor:
             log_command=spec.log_command if spec is not None else (),
             probes=probes_of(spec.probes) if spec is not None else (),
         )
+        intake.launch_age_s = record.age_s
         api = self.parts.apis.get(spec.engine if spec is not None else "other") or self.parts.apis["other"]
         key = server_key(secrets or {}, spec.settings if spec is not None else None)
         http = tools.http.with_key(key) if key else tools.http

@@ -175,6 +175,27 @@ async def test_silence_counts_from_the_last_write_and_not_from_our_coming(
     await one.close()
 
 
+async def test_only_what_comes_under_our_eyes_has_a_time_of_arrival(tmp_path: Path, fake_clock: FakeClock) -> None:
+    path = tmp_path / "server.log"
+    bar = "Loading checkpoint shards: {:3}% Completed | {}/4\n"
+    path.write_text(bar.format(25, 1) + bar.format(50, 2))
+    old = intake(path, tmp_path / "old", fake_clock)
+    young = intake(path, tmp_path / "young", fake_clock)
+    young.launch_age_s = 0.5
+    for one in (old, young):
+        await one.open()
+        await read_all(one)
+    # Both updates stood there before the first console came: it does not know what one took.
+    assert old.reader._state.pipeline.phases.progress_at_s is None
+    assert young.reader._state.pipeline.phases.progress_at_s == fake_clock.monotonic_s()
+    with path.open("a") as file:
+        file.write(bar.format(75, 3))
+    for one in (old, young):
+        await read_all(one)
+        assert one.reader._state.pipeline.phases.progress_at_s == fake_clock.monotonic_s()
+        await one.close()
+
+
 async def test_two_askers_at_once_and_one_that_is_cancelled_read_nothing_twice_and_lose_nothing(
     tmp_path: Path, fake_clock: FakeClock
 ) -> None:

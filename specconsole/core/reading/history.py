@@ -144,6 +144,18 @@ class History:
         return self._known[asked]
 
 
+def answered_on_timeline(timeline: Sequence[TimelineEntry], silent_s: float | None) -> float | None:
+    """The present moment, at which the server was proven to answer, in seconds on the timeline's scale.
+
+    `silent_s` is how long nothing was written. None where either is unknown, or the log's end can't be told from the
+    timeline: `ready` and `serving` that came again are one entry for all their stays.
+    """
+    if silent_s is None or any(entry.count > 1 for entry in timeline):
+        return None
+    ends = [e.start_s + (e.seconds or 0.0) for e in timeline if e.start_s is not None]
+    return max(ends) + silent_s if ends else None
+
+
 def samples_of(
     key: StartKey, timeline: Sequence[TimelineEntry], *, at_s: float, answered_s: float | None = None
 ) -> tuple[PhaseSample, ...]:

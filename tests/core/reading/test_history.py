@@ -11,10 +11,20 @@ import pytest
 
 from benchmarks._eta_starts import recorded_starts, start_guesses
 from benchmarks.eta import MOMENTS, coverage
-from specconsole.core.reading.history import MATTERS, Alike, History, PhaseSample, StartKey, samples_of
+from specconsole.core.reading.history import (
+    MATTERS,
+    Alike,
+    History,
+    PhaseSample,
+    StartKey,
+    answered_on_timeline,
+    samples_of,
+)
 from specconsole.core.reading.history_eta import combined_phase_eta, phase_history_eta, ready_eta
 from specconsole.core.reading.history_fit import fit, student_cdf, student_quantile
 from specconsole.core.reading.model import EtaRange, TimelineEntry
+from specconsole.core.reading.reading import Reader
+from tests.core.reading.lines_for_tests import SGLANG_START
 
 KEY = StartKey("sglang", version="0.5.17", model="m", tp=8, draft="EAGLE3:d", graph_sizes="16", host="gpu-a")
 
@@ -255,6 +265,22 @@ def test_ready_says_nothing_without_support() -> None:
     assert ready_eta(History(), KEY, "weights", "target", 0, bar) is None
     assert ready_eta(History([_weights(100.0)]), KEY, "weights", "target", 0, None) is None
     assert ready_eta(History([_weights(100.0)]), KEY, "ready", None, 0, bar) is None
+
+
+def test_a_proven_answer_counts_more_than_the_logs_own_word() -> None:
+    started = Reader()
+    started.feed("\n".join(SGLANG_START).encode() + b"\n", 1000.0)
+    reading = started.reading(1007.5)
+    answered_s = answered_on_timeline(reading.timeline, reading.silent_s)
+    assert answered_s == pytest.approx(41.0 + 7.5)  # its last line is 41 s after its first
+    by_word = {(s.phase, s.part): s.to_ready_s for s in samples_of(KEY, reading.timeline, at_s=0.0)}
+    proven = samples_of(KEY, reading.timeline, at_s=0.0, answered_s=answered_s)
+    assert {s.phase for s in proven} >= {"weights", "kv-cache", "graph-capture"}
+    for sample in proven:
+        before = by_word[sample.phase, sample.part]
+        assert sample.to_ready_s == pytest.approx((before or 0.0) + 7.5)
+    assert answered_on_timeline(reading.timeline, None) is None
+    assert answered_on_timeline((), 3.0) is None
 
 
 # --- recorded starts ------------------------------------------------------------------------------------------------
