@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from specconsole.core.views.launch import LaunchView
 from specconsole.wiring import Console
 from tests.engines import engines, watched, witness
 from tests.engines.conftest import need
@@ -25,15 +24,15 @@ async def test_compilers_go_with_the_server_that_started_them(
     # A cache of its own: whatever was compiled before, it compiles.
     recipe = replace(recipe, args=args, env={**recipe.env, "VLLM_CACHE_ROOT": str(tmp_path / "cache")})
     start = await watched.start(console, sshd.accounts[0], recipe.write(tmp_path))
+    await watched.until(console, start, lambda view: view.reading is not None and view.reading.phase == "compile")
     seen: dict[int, str] = {}
 
-    def compiling(view: LaunchView) -> bool:
-        if view.reading is not None and view.reading.phase == "compile" and not seen:
-            found = witness.left_of(start.launch_id, start.session)
-            seen.update({pid: line for pid, line in found.items() if any(word in line for word in COMPILERS)})
+    def compilers() -> bool:
+        found = witness.left_of(start.launch_id, start.session)
+        seen.update({pid: line for pid, line in found.items() if any(word in line for word in COMPILERS)})
         return bool(seen)
 
-    await watched.until(console, start, compiling)
+    await asyncio.to_thread(witness.wait_for, compilers, 240, "a compiler runs")
     assert "stalled" not in start.states
     event, _ = await watched.stop(console, start)
     assert event.alive == 0
