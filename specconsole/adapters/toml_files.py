@@ -19,17 +19,15 @@ from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.toml_place import nearest
 from specconsole.errors import BadInputError, NotFoundError
 
+_MOST_BYTES = 1024 * 1024
+_NAMED = 12
+"""Names of profiles that one error lists."""
 _NAME = re.compile(r"[\w.@+-]+", re.ASCII)
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
     """The parsed file and its text. Raises NotFoundError or BadInputError with file and line."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError("no such file", where=str(path)) from None
-    except OSError as error:
-        raise BadInputError(error.strerror or "can't be read", where=str(path)) from None
+    data = _bytes_of(path)
     try:
         # Files made on Windows begin with a byte order mark, which TOML does not know.
         text = data.decode("utf-8-sig")
@@ -42,6 +40,22 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         what, place, position = str(error).rpartition("(at line ")
         where = f"{path}:{position.split(',')[0]}" if place else str(path)
         raise BadInputError((what or str(error)).strip(), where=where, try_="see https://toml.io") from None
+    except RecursionError:
+        raise BadInputError("brackets in brackets without end", where=str(path)) from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        # A pipe would wait for ever, a device has no end.
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise BadInputError("is no file", where=str(path))
+        if path.is_file() and path.stat().st_size > _MOST_BYTES:
+            raise BadInputError(f"is larger than {_MOST_BYTES // 1024} KiB: no such file is", where=str(path))
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError("no such file", where=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise BadInputError(getattr(error, "strerror", None) or "can't be read", where=str(path)) from None
 
 
 def write_toml(path: Path, data: Mapping[str, Any]) -> None:
@@ -110,10 +124,15 @@ class ProfileFiles:
 
     def _find(self, name_or_path: str, known: Mapping[str, Sequence[Path]]) -> Path:
         if _is_path(name_or_path):
-            return Path(name_or_path).expanduser()
+            try:
+                return Path(name_or_path).expanduser()
+            except RuntimeError:
+                raise NotFoundError("no such home folder", where=name_or_path) from None
         if name_or_path not in known:
             close = nearest(name_or_path, known)
-            have = ", ".join(sorted(known)) or "none yet"
+            some = sorted(known)
+            have = ", ".join(some[:_NAMED]) or "none yet"
+            have += f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
             hint = f"did you mean {close}?" if close else f"profiles: {have}; or give a file"
             raise NotFoundError(f"no profile named {name_or_path}", try_=hint)
         return known[name_or_path][0]

@@ -10,6 +10,8 @@ from typing import Any
 from specconsole.core.launching.findings import fix_text, mended_by
 from specconsole.core.launching.preflight import Finding
 
+_MOST = 2000
+"""Characters of one finding."""
 _SIGNS = {"ok": "ok     ", "note": "note   ", "warning": "warning", "stop": "STOP   "}
 
 
@@ -17,7 +19,14 @@ def finding_line(finding: Finding) -> str:
     """`STOP    port: port 30000 is held by pid 7 ... (try: ...)`."""
     name = f"{finding.check}/{finding.name}" if finding.name else finding.check
     hint = f" (try: {finding.try_})" if finding.try_ else ""
-    return f"{_SIGNS[finding.severity]} {name}: {finding.text}{hint}"
+    # Names of files and processes come from hosts: a control character in one must not reach the terminal.
+    return plain(f"{_SIGNS[finding.severity]} {name}: {finding.text}{hint}")
+
+
+def plain(text: str) -> str:
+    """One line in which nothing can drive a terminal or turn text around; blanks stay as they are."""
+    kept = "".join(one if one.isprintable() else " " for one in text[:_MOST])
+    return kept if len(text) <= _MOST else f"{kept}…"
 
 
 def summary_line(findings: Sequence[Finding]) -> str:

@@ -39,7 +39,9 @@ def profile_toml(profile: Profile) -> str:
     chain = "".join(f"\n# extends {name}" for name in profile.extends)
     hosts = f"\n# differs on {', '.join(sorted(profile.by_host))}" if profile.by_host else ""
     table = tomli_w.dumps(escaped(profile_table(profile)))
-    return f"# {profile.source}{chain}{hosts}\n# {command_line(profile)}\n\n{table}"
+    # Line ends in an argument would end the comment.
+    command = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in command_line(profile))
+    return f"# {profile.source}{chain}{hosts}\n# {command}\n\n{table}"
 
 
 def difference_line(one: Difference) -> str:

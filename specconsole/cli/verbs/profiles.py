@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
+    from specconsole.cli.finding_text import plain
     from specconsole.wiring import profile_files
 
     files = profile_files()
@@ -87,7 +88,7 @@ def _list(args: argparse.Namespace) -> int:
         width = max((len(row["name"]) for row in rows), default=0)
         for row in rows:
             text = f"BROKEN: {row['problem']}" if row["problem"] else f"{row['engine']:8}  {row['description']}"
-            print(f"{row['name']:{width}}  {text}")
+            print(plain(f"{row['name']:{width}}  {text}"))
     return EXIT_OK
 
 

@@ -6,6 +6,7 @@ that is silently ignored costs a ten-minute start. Values are kept as written; f
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from specconsole.errors import BadInputError
 ArgValue = str | int | float | bool | list[Any] | dict[str, Any]
 
 SECRET_USE = re.compile(r"\$\{secret:([A-Za-z_][\w-]*)\}")
+_ARG_NAME = re.compile(r"-{0,2}[A-Za-z0-9][\w.-]*", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|ACCESS_KEY)$", re.IGNORECASE)
 
 KEY_ARGUMENTS = ("api_key", "admin_api_key")
@@ -209,6 +212,8 @@ def decode_profile(
     take.known_only(("health",), HEALTH_KEYS)
     command = take.texts("command")
     binary = take.text("binary")
+    if (command and not command[0].strip()) or binary == "":
+        raise take.error(("command",) if command else ("binary",), "names no program")
     if binary is not None and command:
         raise take.error(("binary",), "and `command` can't both be given", "keep one of them")
     port = take.integer("port")
@@ -263,6 +268,10 @@ def _engine(take: _Decoder, source: str, *, part: bool, runs: bool) -> str:
 def _args(take: _Decoder) -> dict[str, ArgValue]:
     args = dict(take.table(("args",)))
     for key, value in args.items():
+        if not _ARG_NAME.fullmatch(key):
+            raise take.error(("args", key), "can't be a flag's name", "letters, digits, . _ -")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise take.error(("args", key), f"must be a number, not {value}")
         if not isinstance(value, str | int | float | bool | list | dict):
             raise take.error(("args", key), f"must be text, number, switch, list or table, not {_kind(value)}")
     return args
@@ -271,6 +280,8 @@ def _args(take: _Decoder) -> dict[str, ArgValue]:
 def _env(take: _Decoder) -> dict[str, str]:
     env = take.text_table("env")
     for key, value in env.items():
+        if not _VARIABLE.fullmatch(key):
+            raise take.error(("env", key), "can't be a variable's name", "letters, digits and _")
         if looks_secret(key) and value and not SECRET_USE.fullmatch(value):
             raise take.error(
                 ("env", key), "looks like a secret, and [env] is shown and kept", f'[secrets] {key} = "env:{key}"'
