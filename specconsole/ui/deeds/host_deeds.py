@@ -9,6 +9,8 @@ from specconsole.ui.deeds.launch_deeds import attach
 from specconsole.ui.formatters import styled
 
 if TYPE_CHECKING:
+    from specconsole.ui.app import ConsoleApp
+    from specconsole.ui.desk import Desk
     from specconsole.ui.screens.console import ConsoleScreen
 
 
@@ -63,26 +65,25 @@ async def gpus(screen: ConsoleScreen) -> None:
     from specconsole.ui.widgets.gpu_screen import GpuScreen
 
     def holders_of(index: int) -> None:
-        show_holders(screen, screen.desk.host_name, gpu=index)
+        show_holders(screen.console_app, screen.desk, screen.desk.host_name, gpu=index)
 
     screen.app.push_screen(GpuScreen(lambda: screen.desk.host, holders=holders_of))
 
 
 async def holders(screen: ConsoleScreen) -> None:
-    show_holders(screen, screen.desk.host_name)
+    show_holders(screen.console_app, screen.desk, screen.desk.host_name)
 
 
-def show_holders(screen: ConsoleScreen, host: str, *, port: int | None = None, gpu: int | None = None) -> None:
+def show_holders(app: ConsoleApp, desk: Desk, host: str, *, port: int | None = None, gpu: int | None = None) -> None:
     """Who holds this port, this GPU, or any of the host's."""
     from specconsole.ui.screens.holders import HoldersScreen
 
-    commands = screen.desk.commands.holders
+    commands = desk.commands.holders
     if commands is None:
-        screen.console_app.say("who holds it can't be looked at here")
+        app.say("who holds it can't be looked at here")
         return
-    view = screen.desk.board.hosts.get(host)
-    why = screen.desk.commands.can("evict") or ("this host is read-only" if view and view.read_only else "")
-    screen.app.push_screen(HoldersScreen(commands, host, port=port, gpu=gpu, read_only=why))
+    why = desk.commands.can("evict") or desk.commands.why_no_change(host)
+    app.push_screen(HoldersScreen(commands, host, port=port, gpu=gpu, read_only=why))
 
 
 async def reconnect(screen: ConsoleScreen) -> None:
