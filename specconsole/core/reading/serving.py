@@ -194,6 +194,11 @@ class Serving:
         return max(waits, default=None)
 
     @property
+    def worked_at_s(self) -> float | None:
+        """The log's time at the newest line of work; None without a stamped one."""
+        return max((g.work_stamp_s for g in self.groups.values() if g.work_stamp_s is not None), default=None)
+
+    @property
     def last_line_no(self) -> int:
         """Line of the newest window; 0 before any."""
         return max((group.windows[-1].line_no for group in self.groups.values() if group.windows), default=0)

@@ -45,6 +45,9 @@ SERVING_SILENCE_S = 120.0
 SPEAKS_WHILE_WORKING: tuple[str, ...] = ("sglang",)
 """Servers that print a line every few decode steps, and none when the last request is done: silent means idle.
 (vLLM says `Running: 0 reqs` first, so requests running and silence is a hang; llama.cpp says when slots are idle.)"""
+SPEAKS_OF_REQUESTS_ONLY: tuple[str, ...] = ("vllm", "tgi")
+"""Servers that, with their statistics off (vLLM's --disable-log-stats; TGI has none), print a line a request and
+nothing else: whether one is still being worked on is never said."""
 IDLE_LEAST_S = 30.0
 IDLE_RHYTHM = 6.0
 """So many times the longest wait between two decode lines without another one: nothing is decoded any more."""
@@ -139,14 +142,25 @@ _ON_GPU: frozenset[Phase] = frozenset({"graph-capture", "warm-up"})
 
 
 def idle_again(
-    engine: str, silent_s: float, *, rhythm_s: float | None, prompted: bool, gpu: GpuActivity | None = None
+    engine: str,
+    silent_s: float,
+    *,
+    rhythm_s: float | None,
+    prompted: bool,
+    windows: bool = True,
+    gpu: GpuActivity | None = None,
 ) -> bool:
     """Whether a server that was at work when it fell silent has simply nothing left to do.
 
-    `rhythm_s`: its longest wait between two decode lines; `prompted`: the last it said was that it takes in a prompt.
-    A GPU that is busy speaks against it. A hang looks the same until the server's own watchdog or health check speaks.
+    `rhythm_s`: its longest wait between two decode lines; `prompted`: the last it said was that it takes in a prompt;
+    `windows`: whether it ever told figures of an interval. A GPU that is busy speaks against it. A hang looks the same
+    until the server's own watchdog or health check speaks.
     """
-    if engine not in SPEAKS_WHILE_WORKING or (gpu is not None and not gpu.idle and gpu.busy_pct is not None):
+    if gpu is not None and not gpu.idle and gpu.busy_pct is not None:
+        return False
+    if engine in SPEAKS_OF_REQUESTS_ONLY and not windows:
+        return silent_s > SERVING_SILENCE_S
+    if engine not in SPEAKS_WHILE_WORKING:
         return False
     if prompted or rhythm_s is None:
         return silent_s > SERVING_SILENCE_S

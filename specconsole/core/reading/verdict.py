@@ -60,7 +60,7 @@ def build_reading(
     elif dead and phase != "stopped":
         phase, part = "stopped", None
         timeline = (*timeline, TimelineEntry("stopped", None, log_now_s, None, max(1, lines)))
-    elif phase == "serving" and _idle_again(pipeline, now_s, arrived_at_s, gpu):
+    elif phase == "serving" and _idle_again(pipeline, log_now_s, now_s, arrived_at_s, gpu):
         phase = "ready"
     progress = _progress(phases, phase, now_s) if phase in START_PHASES else None
     spent_s = _spent_s(phases, log_now_s, now_s)
@@ -156,16 +156,29 @@ def _still_s(pipeline: Pipeline, now_s: float, arrived_at_s: float) -> float:
 
 
 def _idle_again(
-    pipeline: Pipeline, now_s: float | None, arrived_at_s: float | None, gpu: stall.GpuActivity | None
+    pipeline: Pipeline,
+    log_now_s: float | None,
+    now_s: float | None,
+    arrived_at_s: float | None,
+    gpu: stall.GpuActivity | None,
 ) -> bool:
-    """Whether the requests that were being worked on must be done by now, though no line said so."""
-    if now_s is None or arrived_at_s is None or pipeline.failures_open() or pipeline.findings.has("health-failing"):
+    """Whether the requests that were being worked on must be done by now, though no line said so. Without a clock the
+    log's own tells it, where other lines (access lines, another server's) follow the last one of work."""
+    serving = pipeline.serving
+    if pipeline.failures_open() or pipeline.findings.has("health-failing"):
+        return False
+    if now_s is not None and arrived_at_s is not None:
+        still_s = _still_s(pipeline, now_s, arrived_at_s)
+    elif log_now_s is not None and serving.worked_at_s is not None:
+        still_s = log_now_s - serving.worked_at_s
+    else:
         return False
     return stall.idle_again(
         pipeline.engine,
-        _still_s(pipeline, now_s, arrived_at_s),
-        rhythm_s=pipeline.serving.rhythm_s,
-        prompted=pipeline.phases.progress_line_no > pipeline.serving.last_line_no,
+        still_s,
+        rhythm_s=serving.rhythm_s,
+        prompted=pipeline.phases.progress_line_no > serving.last_line_no,
+        windows=serving.windows > 0,
         gpu=gpu,
     )
 

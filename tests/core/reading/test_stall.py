@@ -9,6 +9,7 @@ from specconsole.core.reading.eta import BarTrack, track
 from specconsole.core.reading.model import START_PHASES, EtaRange, Phase, RankReading
 from specconsole.core.reading.reading import Reader
 from specconsole.core.reading.stall import USUAL_SILENCE_S, GpuActivity, judge, ranks_behind
+from tests.core.reading.lines_for_tests import SGLANG_START
 
 IDLE, WORKING = GpuActivity(0.0, 0.0), GpuActivity(85.0, 40.0)
 SPINNING = GpuActivity(100.0, 0.0)
@@ -203,3 +204,27 @@ def test_vllm_that_falls_silent_with_requests_running_is_not_idle() -> None:
     )
     reading = reader.reading(400.0)
     assert (reading.phase, reading.stalled) == ("serving", True)
+
+
+def test_vllm_without_its_statistics_is_idle_when_no_request_comes_any_more() -> None:
+    reader = Reader(engine="vllm")
+    reader.feed(b"INFO:     Application startup complete.\n", 90.0)
+    reader.feed(b'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 3, 100.0)
+    assert [reader.reading(100.0 + s).phase for s in (1, 100, 130)] == ["serving", "serving", "ready"]
+    # A long answer is still streamed: the GPUs show it.
+    assert reader.reading(400.0, gpu=WORKING).phase == "serving"
+    assert reader.reading(400.0, gpu=IDLE).phase == "ready"
+
+
+def test_without_a_clock_the_logs_own_tells_that_sglang_is_idle_again() -> None:
+    start = "\n".join(SGLANG_START)
+    decode = (
+        "[2026-11-29 14:13:{:02d} TP0] Decode batch, #running-req: 1, #token: 620, token usage: 0.02, accept len: 3.92, "
+        "cuda graph: True, gen throughput (token/s): 62.92, #queue-req: 0"
+    )
+    access = '[2026-11-29 14:{}] INFO:     127.0.0.1:5 - "GET /get_model_info HTTP/1.1" 200 OK'
+    log = "\n".join([start, *(decode.format(second) for second in (3, 4, 5, 6))])
+    for last, phase in ((None, "serving"), ("13:07", "serving"), ("13:30", "serving"), ("14:36", "ready")):
+        reader = Reader()
+        reader.feed("\n".join([log, *([access.format(last)] if last else []), ""]).encode())
+        assert reader.reading().phase == phase, last
