@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from specconsole.ui.log.session import LogSession
 
 _NEEDS_LAUNCH = {"edit", "relaunch", "stop", "bench", "error", "diff", "evidence", "forget", "close-tab", "card",
-                 "account", "probes", "next-phase", "previous-phase"}  # fmt: skip
+                 "account", "probes", "note", "tags", "next-phase", "previous-phase"}  # fmt: skip
 _NEEDS_LOG = {"find", "error", "follow", "ranks", "level", "fold", "wrap", "time", "select", "copy", "next-phase",
               "previous-phase", "next-match", "previous-match"}  # fmt: skip
 _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop": "stop", "bench": "bench",
@@ -52,8 +52,10 @@ def reason(action: Action, desk: Desk, session: LogSession | None) -> str:
     name = action.action_id
     if hidden(action, desk):
         return "this console is read-only" if desk.commands.read_only else _kept_host(name, desk)
-    if name == "history" and desk.commands.history is None:
+    if name in ("history", "note", "tags") and desk.commands.history is None:
         return "no history is kept here"
+    if name in ("note", "tags") and desk.commands.read_only:
+        return "this console is read-only"
     launch = desk.launch
     if name in _NEEDS_LAUNCH and launch is None:
         return "no launch is selected"

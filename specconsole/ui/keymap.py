@@ -116,6 +116,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("list-down", "j,down", "down", "Select the next row.", "launches"),
     Action("list-up", "k,up", "up", "Select the row above.", "launches"),
     Action("list-open", "enter", "open log", "Open the selected launch's log in a tab.", "launches", footer=10),
+    Action("note", "n", "note", "Write a note on the selected launch; h shows all of them.", "launches", footer=11),
+    Action("tags", "t", "tags", "Put tags on the selected launch, or take them off.", "launches", footer=12),
     Action("host-down", "j,down", "down", "Select the next host.", "hosts"),
     Action("host-up", "k,up", "up", "Select the host above.", "hosts"),
     Action("gpus", "enter", "GPUs", "Show one GPU of the selected host in full.", "hosts", footer=9),

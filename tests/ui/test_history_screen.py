@@ -244,3 +244,23 @@ async def test_the_list_of_the_window_stays_short() -> None:
         assert "old-20" in [view.launch_id for view in app.desk.launches()]
         await pilot.press("h")
         await until(lambda: isinstance(app.screen, HistoryScreen))
+
+
+async def test_notes_and_tags_from_the_list_of_launches() -> None:
+    history = FakeHistory()
+    app = app_with(history)
+    async with app.run_test(size=(120, 40)) as pilot:
+        choose(app, "L2")
+        await pilot.press("2", "n", *"cold start", "enter")
+        await until(lambda: history.calls == [("note", ("L2", "cold start"))])
+        await pilot.press("t", *"best", "enter")
+        await until(lambda: history.calls[1:] == [("tags", ("L2", "best"))])
+        await until(lambda: any("kept; h shows it" in text for text in toasts(app)))
+        await pilot.press("n", "escape", "n", "enter")
+        assert app.screen is app.screen_of_all
+        assert len(history.calls) == 2
+    app = app_with(FakeHistory(), read_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        choose(app, "L2")
+        await pilot.press("2", "n")
+        assert any("read-only" in text for text in toasts(app))

@@ -60,9 +60,17 @@ def holders_text(text: str) -> str:
 def share_of(where: Where) -> tuple[str, float | None]:
     """The engine's static memory share: its setting and this start's value, None where it is not known."""
     if where.engine == "vllm":
-        value = where.facts.args.get("gpu_memory_utilization", 0.92 if where.facts.version else None)
+        value = where.facts.args.get("gpu_memory_utilization", _default_utilization(where.facts.version))
         return "gpu_memory_utilization", _number(value)
     return "mem_fraction_static", _number(where.facts.args.get("mem_fraction_static"))
+
+
+def _default_utilization(version: str | None) -> float | None:
+    """vLLM prints only what was asked for; its default is 0.92 from 0.32 on and was 0.9 (config/cache.py)."""
+    found = re.match(r"v?(\d{1,4})\.(\d{1,4})", version or "")
+    if found is None:
+        return None
+    return 0.92 if (int(found[1]), int(found[2])) >= (0, 32) else 0.9
 
 
 def out_of_memory(text: str, phase: Phase | None, where: Where) -> Advice:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specconsole.ui.screens.console import ConsoleScreen
@@ -69,3 +70,36 @@ async def diff(screen: ConsoleScreen) -> None:
 
     choices = [(other.launch_id, f"{other.name} @ {other.host} ({other.state})") for other in others]
     screen.app.push_screen(Picker(f"compare {view.name} with", choices), chosen)
+
+
+async def note(screen: ConsoleScreen) -> None:
+    """Writes a note on the selected launch."""
+    _write(screen, "note on", "a note that stands with this launch", tags=False)
+
+
+async def tags(screen: ConsoleScreen) -> None:
+    """Puts tags on the selected launch, or takes them off."""
+    _write(screen, "tags of", "best -old puts best on and takes old off", tags=True)
+
+
+def _write(screen: ConsoleScreen, title: str, hint: str, *, tags: bool) -> None:
+    from specconsole.ui.forms.one_line import OneLine
+
+    view, commands = screen.desk.launch, screen.desk.commands.history
+    if view is None or commands is None:
+        return
+
+    def written(text: str | None) -> None:
+        if not text:
+            return
+
+        def kept(why_not: str) -> None:
+            where = f"kept here; the launch's folder gets it later: {why_not}" if why_not else "kept; h shows it"
+            screen.console_app.say(where, title=view.name)
+
+        def work(_: object) -> Coroutine[Any, Any, str]:
+            return commands.tag_line(view.launch_id, text) if tags else commands.note(view.launch_id, text)
+
+        screen.console_app.errands.start(f"{title} {view.name}", work, kept)
+
+    screen.app.push_screen(OneLine(f"{title} {view.name}", view.launch_id, hint), written)

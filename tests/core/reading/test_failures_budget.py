@@ -205,6 +205,32 @@ def test_too_many_requests_at_once(line: str, args: str, failure_class: str, wan
     assert (got.failure_class, got.advice.set) == (failure_class, wanted)
 
 
+@pytest.mark.parametrize(
+    ("version", "asked", "wanted"),
+    [("0.32.0", "", 0.88), ("0.14.1", "", 0.86), ("0.14.1", "'gpu_memory_utilization': 0.8, ", 0.76)],
+)
+def test_vllm_starts_from_the_default_of_its_version(version: str, asked: str, wanted: float) -> None:
+    log = (
+        f"(APIServer pid=1) INFO 11-29 14:32:58 [api_server.py:1] vLLM API server version {version}\n"
+        f"(APIServer pid=1) INFO 11-29 14:32:59 [utils.py:286] non-default args: {{{asked}'model': '/m'}}\n"
+        f"(EngineCore pid=2) INFO 11-29 14:33:10 [core.py:133] Initializing a V1 LLM engine (v{version}) with config: "
+        "model='/m', speculative_config=None\n"
+        "(EngineCore pid=2) INFO 11-29 14:33:12 [gpu_model_runner.py:1] Model loading took 14.99 GiB memory and 5.1 seconds\n"
+        "(EngineCore pid=2) INFO 11-29 14:33:13 [gpu_worker.py:276] Available KV cache memory: 49.07 GiB\n"
+        "Capturing CUDA graphs (decode, FULL):   0%|          | 0/35 [00:00<?, ?it/s]\n"
+        "(EngineCore pid=2) ERROR 11-29 14:33:20 [core.py:1] EngineCore failed to start.\n"
+        "(EngineCore pid=2) ERROR 11-29 14:33:20 [core.py:1] Traceback (most recent call last):\n"
+        "(EngineCore pid=2) ERROR 11-29 14:33:20 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
+        "2.50 GiB. GPU 0 has a total capacity of 80.00 GiB of which 0.50 GiB is free.\n"
+    )
+    got = failure_of(log)
+    assert got.failure_class == "gpu-oom"
+    assert got.advice is not None
+    # 2 missing and 1 spare of 80: 0.0375 less, rounded down.
+    assert got.advice.set == {"gpu_memory_utilization": wanted}
+    assert "weights 15.0, KV pool 49.1" in got.advice.text
+
+
 def test_shared_memory_says_what_did_not_fit() -> None:
     line = (
         "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-vT3xq1 (size 9637888), error: No space left "
