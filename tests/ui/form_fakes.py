@@ -81,6 +81,8 @@ class FakeForm:
     launch_error: SpecconsoleError | None = None
     gate: asyncio.Event | None = None
     """A look at the host waits for it."""
+    launch_gate: asyncio.Event | None = None
+    """A start waits for it."""
     launch_id: str = "L2"
     runs: bool = False
     looks: int = 0
@@ -160,6 +162,8 @@ class FakeForm:
 
     async def launch(self, order: FormOrder, told: Callable[[str], None]) -> str:
         self.calls.append(("launch", order))
+        if self.launch_gate is not None:
+            await self.launch_gate.wait()
         if self.launch_error is not None:
             raise self.launch_error
         return self.launch_id

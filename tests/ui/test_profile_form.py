@@ -184,6 +184,18 @@ async def test_a_start_gets_what_is_shown_and_the_form_stays_when_it_fails(fake:
         assert app.desk.launch_id == "L2"
 
 
+async def test_a_start_that_is_under_way_is_called_off_by_escape(fake: FakeForm) -> None:
+    fake.launch_gate = asyncio.Event()
+    async with opened(fake, "L") as (pilot, form):
+        await until(lambda: form.launching)
+        await pilot.press("L")
+        assert "a start is under way" in toasts(pilot)
+        await pilot.press("escape")
+        await until(lambda: not form.launching)
+        assert pilot.app.screen is form
+        assert len([call for call in fake.calls if call[0] == "launch"]) == 1
+
+
 async def test_what_forbids_a_start_is_asked_about_and_then_not_looked_for_again(fake: FakeForm) -> None:
     fake.findings = (Finding("port", "stop", "port 30000 is held by pid 7 (bob)", "another port"),)
     async with opened(fake) as (pilot, form):
@@ -285,7 +297,7 @@ async def test_findings_lead_to_their_settings(fake: FakeForm) -> None:
         await until(lambda: not form.looks.under_way)
         await pilot.press("n")
         assert form.list.path == STEPS
-        assert form.findings()[form.selected].level == "overridden"
+        assert form.found[form.selected].level == "overridden"
         await pilot.press("n", "n")
         assert form.selected == 2
         await pilot.press("N", "N", "f")

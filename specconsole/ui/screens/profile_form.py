@@ -63,8 +63,12 @@ class ProfileForm(Screen[str]):
             self.model.apply(Remark("note", "as the card proposes", (), {names.path(k): v for k, v in change.items()}))
         self.launching = ""
         """What a start that is under way is at; "" for none."""
-        self.selected = -1
-        """The finding in focus, by number; -1 for none."""
+        self.errand = ""
+        """Its name among the window's errands."""
+        self.marked = ""
+        """The text of the finding in focus; "" for none. Their numbers change as they come in."""
+        self.found: list[Remark] = []
+        """What flags, rules, types and the host say, gravest first, as it is shown."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.list = FormList()
         self.editor = FieldEditor()
@@ -152,9 +156,12 @@ class ProfileForm(Screen[str]):
         """The settings as they are, or as they would be with what is being typed."""
         return self.typing.trial or self.model.view
 
-    def findings(self) -> list[Remark]:
-        """What flags, rules, types and the host say, gravest first."""
-        view = self.shown()
+    @property
+    def selected(self) -> int:
+        """The finding in focus, by number; -1 for none."""
+        return next((number for number, one in enumerate(self.found) if one.text == self.marked), -1)
+
+    def _findings(self, view: FormView) -> list[Remark]:
         names = FieldNames([one.field for one in view.fields], self.engine, self.model.learned.index)
         found = [*view.remarks, *of_findings(self.looks.findings, names)]
         if self.looks.trouble:
@@ -171,8 +178,7 @@ class ProfileForm(Screen[str]):
         if not self.is_attached:
             return
         view = self.shown()
-        found = self.findings()
-        self.selected = min(self.selected, len(found) - 1)
+        self.found = found = self._findings(view)
         self.list.show(view.fields)
         self.head.update()
         self.tabs.show(view, self.list.section)
@@ -240,19 +246,15 @@ class ProfileForm(Screen[str]):
             return "a start is under way"
         if name == "fix" and self.fixable() is None:
             return "no finding here has a fix"
-        if name in ("next-finding", "previous-finding") and not self.findings():
+        if name in ("next-finding", "previous-finding") and not self.found:
             return "there is no finding"
-        if name == "when-free":
-            return ""
         return ""
 
     def fixable(self) -> Remark | None:
         """The finding that `f` mends: the one in focus, else the gravest one of the setting in focus."""
-        found = self.findings()
-        if 0 <= self.selected < len(found) and found[self.selected].fix:
-            return found[self.selected]
+        marked = next((one for one in self.found if one.text == self.marked and one.fix), None)
         path = self.list.path
-        return next((one for one in found if one.fix and path in one.paths), None)
+        return marked or next((one for one in self.found if one.fix and path in one.paths), None)
 
     def _offered(self) -> list[tuple[Action, str]]:
         if self.typing.field is not None:
@@ -289,12 +291,9 @@ class ProfileForm(Screen[str]):
 
     @on(FormList.Moved)
     def _moved(self) -> None:
-        self.selected = -1 if self.selected >= 0 and not self._selected_is_here() else self.selected
+        if not any(one.text == self.marked and (self.list.path in one.paths or not one.paths) for one in self.found):
+            self.marked = ""
         self.refresh_form()
-
-    def _selected_is_here(self) -> bool:
-        found = self.findings()
-        return 0 <= self.selected < len(found) and self.list.path in found[self.selected].paths
 
     @on(FormList.Opened)
     async def _opened(self) -> None:
@@ -311,9 +310,10 @@ class ProfileForm(Screen[str]):
 
     def go_to_finding(self, number: int) -> None:
         """Marks a finding and puts the cursor on its setting."""
-        found = self.findings()
-        self.selected = number
-        for path in found[number].paths:
+        if number >= len(self.found):
+            return
+        self.marked = self.found[number].text
+        for path in self.found[number].paths:
             if self.list.go_to(path):
                 break
         self.refresh_form()

@@ -31,6 +31,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("previous-finding", "N", "finding before", "Go to the finding before."),
     Action("checks", "c", "findings", "Show every finding in full."),
     Action("look", "p", "look again", "Look at the host again now, or call the look off."),
+    Action("holders", "o", "holders", "Show who holds the port or the GPUs that the finding in focus names."),
     Action("copy", "y", "copy", "Copy the command line to the terminal's clipboard."),
     Action("command", "v", "command", "Show the command line in full, or as much as there is room for."),
     Action("next-section", "tab", "section", "Go to the next section."),

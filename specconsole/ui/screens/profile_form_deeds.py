@@ -121,6 +121,21 @@ async def host(form: ProfileForm) -> None:
     form.app.push_screen(Picker("launch it on", names, form.host), chosen)
 
 
+async def holders(form: ProfileForm) -> None:
+    """Of the port or GPU that the finding in focus names; without one, all of the host's."""
+    import re
+
+    from specconsole.ui.deeds.host_deeds import show_holders
+
+    found = form.found
+    text = found[form.selected].text if 0 <= form.selected < len(found) else ""
+    port, gpu = re.search(r"\bport (\d{1,5}) is held", text), re.search(r"held on GPU (\d+):", text)
+    show_holders(
+        form.console_app, form.desk, form.host,
+        port=int(port[1]) if port else None, gpu=int(gpu[1]) if gpu and not port else None,
+    )  # fmt: skip
+
+
 async def next_finding(form: ProfileForm) -> None:
     _to_finding(form, 1)
 
@@ -130,7 +145,7 @@ async def previous_finding(form: ProfileForm) -> None:
 
 
 def _to_finding(form: ProfileForm, by: int) -> None:
-    found = form.findings()
+    found = form.found
     # What is fine needs no visit.
     bad = [number for number, one in enumerate(found) if one.level != "ok"] or list(range(len(found)))
     now = bad.index(form.selected) if form.selected in bad else -1 if by > 0 else 0
@@ -141,10 +156,12 @@ async def checks(form: ProfileForm) -> None:
     from specconsole.ui.forms.form_findings import FormFindings
 
     def chosen(number: int | None) -> None:
-        if number is not None and number < len(form.findings()):
-            form.go_to_finding(number)
+        if number is not None and number < len(found):
+            now = [one.text for one in form.found]
+            form.go_to_finding(now.index(found[number].text) if found[number].text in now else len(now))
 
-    form.app.push_screen(FormFindings(form.findings()), chosen)
+    found = list(form.found)
+    form.app.push_screen(FormFindings(found), chosen)
 
 
 async def look(form: ProfileForm) -> None:
@@ -210,6 +227,10 @@ async def leave(form: ProfileForm) -> None:
 
     if form.has_class("whole"):
         await command(form)
+        return
+    if form.launching:
+        form.console_app.errands.cancel(form.errand)
+        form.console_app.say("the start is called off; what it did so far stands", severity="warning")
         return
     if not form.model.unsaved:
         form.dismiss("")

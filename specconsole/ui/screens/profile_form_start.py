@@ -34,9 +34,10 @@ async def _ask_and_start(form: ProfileForm, *, when_free: bool) -> None:
         form.console_app.say(str(error) if error is not None else "the settings make no profile", severity="error")
         return
     order = FormOrder(view.profile, form.host, when_free=when_free)
-    errors = [one for one in form.findings() if one.level == "error"]
-    if when_free:
-        errors = [one for one in errors if one.source]  # what a host holds now passes
+    # What was found for settings that have changed since is looked at again by the start itself; and where it waits,
+    # what the host holds now passes.
+    known = view.remarks if when_free or form.looks.stale else form.found
+    errors = [one for one in known if one.level == "error"]
     if errors:
         _ask_about(form, errors, order)
     else:
@@ -85,7 +86,7 @@ def _ask_about_running(form: ProfileForm, order: FormOrder) -> None:
 def _start(form: ProfileForm, order: FormOrder) -> None:
     """Runs beside the form, which closes when the server's process stands, and stays with what was wrong otherwise."""
     app = form.console_app
-    name = f"launch {order.profile.name}"
+    name = form.errand = f"launch {order.profile.name}"
 
     async def work(progress: Callable[[str], None]) -> str:
         def told(text: str) -> None:
