@@ -44,15 +44,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace | None = None) -> int:
+    return run_window(hosts=tuple(getattr(args, "host", ())), read_only=bool(args is not None and args.read_only))
+
+
+def _begin() -> None:
+    """Comes before Textual is loaded. Raises BadInputError without a terminal."""
     import gc
     import os
 
+    _check_terminal()
     # A key that comes right after a frame waits for the next one: half as long as Textual has it. Frames are drawn only
     # when something changed.
     os.environ.setdefault("TEXTUAL_FPS", "120")
     # Until the first paint everything that is made stays; looking for garbage in it costs a tenth of the time.
     gc.disable()
-    return run_window(hosts=tuple(getattr(args, "host", ())), read_only=bool(args is not None and args.read_only))
+
+
+async def _painted(app: ConsoleApp) -> None:
+    """Waits for the first paint. What stands then stays until the end: no later look for garbage goes through it
+    (100 ms between a key and its paint, each time)."""
+    import gc
+
+    await app.painted.wait()
+    gc.freeze()
+    gc.enable()
 
 
 def _check_terminal() -> None:
@@ -128,7 +143,7 @@ def run_window(
     import asyncio
     import sys
 
-    _check_terminal()
+    _begin()
     settings = Settings()
 
     async def live() -> tuple[list[str], int]:
@@ -168,11 +183,7 @@ async def _serve(app: ConsoleApp, hosts: tuple[str, ...], left: asyncio.Event, *
     import asyncio
     import gc
 
-    await app.painted.wait()
-    # What stands now stays until the end: no later look for garbage goes through it (100 ms between a key and its
-    # paint, each time).
-    gc.freeze()
-    gc.enable()
+    await _painted(app)
     try:
         for name in SERVICES:
             await asyncio.to_thread(importlib.import_module, name)
@@ -211,7 +222,7 @@ def run_replay(speed: float = 1.0) -> int:
     import tempfile
     from pathlib import Path
 
-    _check_terminal()
+    _begin()
     settings = Settings(remember=False)
 
     async def play(folder: Path) -> None:
@@ -224,12 +235,13 @@ def run_replay(speed: float = 1.0) -> int:
         replay.show(0.0)
         pace = "" if speed == 1.0 else f" ×{speed:g}"
         app = settings.app(replay.board, replay.commands, badge=f"RECORDING{pace}", welcome=recording.title)
-        playing = asyncio.create_task(replay.run())
+        tasks = [asyncio.create_task(replay.run()), asyncio.create_task(_painted(app))]
         try:
             await app.run_async()
         finally:
-            playing.cancel()
-            await asyncio.wait([playing])
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     with tempfile.TemporaryDirectory(prefix="specconsole-replay-") as folder:
         asyncio.run(play(Path(folder)))
