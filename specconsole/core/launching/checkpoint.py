@@ -14,7 +14,8 @@ CHECKPOINT = r"""
 path=$1 limit=$2 further=$3
 case $path in '~/'*) path=$HOME/${path#'~/'} ;; esac
 send() { # $1 file, $2 bytes of it
-  if [ ! -r "$1" ]; then printf 'unreadable %s\n' "${1##*/}"; return; fi
+  # A pipe would wait for ever.
+  if [ ! -f "$1" ] || [ ! -r "$1" ]; then printf 'unreadable %s\n' "${1##*/}"; return; fi
   size=$(stat -Lc %s "$1" 2>/dev/null) || { printf 'broken %s\n' "${1##*/}"; return; }
   n=$2; [ "$n" -le "$size" ] || n=$size
   printf 'file %s %s %s\n' "$size" "$n" "${1##*/}"
@@ -22,6 +23,7 @@ send() { # $1 file, $2 bytes of it
   printf '\n'
 }
 head_of() { # a safetensors file
+  if [ ! -f "$1" ] || [ ! -r "$1" ]; then send "$1" 0; return; fi
   n=$(od -An -tu8 -N8 "$1" 2>/dev/null | tr -d ' ')
   case $n in ''|?????????*) n=64 ;; *) if [ "$n" -le 8388608 ]; then n=$((n + 8)); else n=64; fi ;; esac
   send "$1" "$n"
@@ -50,6 +52,8 @@ look() {
         stem=${path%-00001-of-?????.gguf}; all=${path#"$stem-00001"}
         for one in "$stem"-?????"$all"; do [ "$one" = "$path" ] || send "$one" "$further"; done ;;
     esac
+  elif [ -e "$path" ]; then
+    printf 'odd\n'
   else
     printf 'missing\n'
   fi
@@ -74,7 +78,7 @@ class Checkpoint:
     """What is at a model's path. Its parts are not judged yet."""
 
     kind: str
-    """`folder`, `single`, `missing`, or `unknown` when the look was cut."""
+    """`folder`, `single`, `missing`, `odd` (a pipe, a device), or `unknown` when the look was cut."""
     files: Mapping[str, FoundFile] = field(default_factory=dict)
     broken: tuple[str, ...] = ()
     """Links that lead nowhere, or in a circle."""
@@ -97,7 +101,7 @@ def parse_checkpoint(output: bytes) -> Checkpoint:
             break
         word, _, rest = data[at:end].decode("utf-8", "surrogateescape").partition(" ")
         at = end + 1
-        if word in ("folder", "single", "missing"):
+        if word in ("folder", "single", "missing", "odd"):
             kind = word
         elif word == "at":
             path = rest

@@ -60,10 +60,13 @@ def read_model(role: str, path: str, found: Checkpoint) -> Model:
     if found.kind == "unknown":
         return Model(findings=(Finding(role, "warning", f"the files of {role} {path} could not be looked at whole"),))
     says = _Says(role)
+    if found.kind == "odd":
+        says.stop("kind", f"{path} is neither a file nor a folder")
+        return Model(findings=tuple(says.found))
     if found.broken:
         says.stop("links", f"{_names(found.broken)} lead nowhere")
     if found.unreadable:
-        says.stop("unreadable", f"{_names(found.unreadable)} can't be read by this account")
+        says.stop("unreadable", f"{_names(found.unreadable)} can't be read by this account, or are no files")
     if any(name.endswith(".gguf") for name in found.files) and found.kind == "single":
         return _gguf(says, found)
     if found.kind == "single":
