@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from specconsole.cli.result_text import comparison
 from specconsole.core.measuring.compare import Cell, Table
 from specconsole.core.measuring.figures_text import cell_text, load_text, point_text
+from specconsole.core.measuring.launch_spread import launch_spread, spread_text
 from specconsole.core.measuring.marks import MARKS
+from specconsole.core.measuring.metrics import Metric
 from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.series import Plot, plots
-from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
+from specconsole.core.measuring.verdict_text import left_out_text, pays_text, verdict_lines
 
+_COLOURS = ("#1f5fa8", "#c2452d", "#2f7d4f", "#7d4fa3", "#b07a12", "#3f8f9b", "#6b6f76", "#a13c6e")
 _SCRIPT = re.compile(r"<script.*?</script>", re.DOTALL)
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2128; --dim: #6a737d; --line: #d5dae0; --paper: #fff;
@@ -25,9 +28,11 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 72rem;
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+summary h2 { display: inline } details { margin-top: 1.5rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th:first-child, td:first-child, .facts td { text-align: left }
+.facts td { white-space: normal } .facts td:first-child { white-space: nowrap }
 .better { color: var(--good) } .worse { color: var(--bad) } .noise, .dim { color: var(--dim) }
 .sim { color: var(--bad); font-weight: bold }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem }
@@ -39,6 +44,9 @@ figure { margin: 0 } figure svg { width: 100%; height: auto } code { overflow-wr
 def html_report(rows: Sequence[Result], metric_id: str, baseline_id: str | None, *, now_s: float) -> str:
     """The whole page."""
     table = comparison(rows, metric_id, baseline_id)
+    # A row has the same colour in every plot.
+    names = dict.fromkeys(row.name for row in rows)
+    colours = {name: _COLOURS[n % len(_COLOURS)] for n, name in enumerate(names)}
     title = f"{rows[0].conditions.workload or 'results'}: {', '.join(r.name for r in rows)}" if rows else "results"
     parts = [
         "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
@@ -49,7 +57,7 @@ def html_report(rows: Sequence[Result], metric_id: str, baseline_id: str | None,
         f"{escape(table.metric.label)}: {escape(table.metric.definition)} [{escape(table.metric.unit)}]. "
         f"Made {time.strftime('%Y-%m-%d %H:%M %z', time.localtime(now_s))}.</p>",
         _table(table, rows), _marks(table), _economics(table),
-        f'<h2>Plots</h2><div class="plots">{"".join(_figure(plot) for plot in plots(rows))}</div>',
+        f'<h2>Plots</h2><div class="plots">{"".join(_figure(plot, colours) for plot in plots(rows))}</div>',
         _conditions(table), _points(rows), "</body></html>",
     ]  # fmt: skip
     return "\n".join(part for part in parts if part) + "\n"
@@ -80,21 +88,26 @@ def _marks(table: Table) -> str:
 
 
 def _economics(table: Table) -> str:
+    """For each row that is compared: the verdict at each load, or why there is none."""
     parts: list[str] = []
+    plain = next((row for row in table.rows if row.result.result_id == table.baseline_id), None)
     for row in table.rows:
-        items = [
-            f"<li><b>{escape(load_text(cell.load, row.result))}</b>: {escape('; '.join(verdict_lines(cell)))}</li>"
-            for cell in row.cells
-            if cell.verdict is not None
-        ]
-        if items:
-            where = pays_text(row)
-            last = f"<p>Decode is faster: <b>{escape(where)}</b></p>" if where else ""
+        if plain is None or row is plain or not row.comparable or row.result.conditions.speculative is False:
+            continue
+        items = []
+        for cell in row.cells:
+            other = next((one for one in plain.cells if one.load == cell.load), None)
+            said = "; ".join(verdict_lines(cell)) or left_out_text(cell, other)
+            if said:
+                items.append(f"<li><b>{escape(load_text(cell.load, row.result))}</b>: {escape(said)}</li>")
+        where = pays_text(row)
+        last = f"<p>Decode is faster: <b>{escape(where)}</b></p>" if where else ""
+        if items or last:
             parts.append(f"<h2>{escape(row.result.name)} against the baseline</h2><ul>{''.join(items)}</ul>{last}")
     return "".join(parts)
 
 
-def _figure(plot: Plot) -> str:
+def _figure(plot: Plot, colours: Mapping[str, str]) -> str:
     import pygal
     from pygal.style import CleanStyle
 
@@ -102,7 +115,12 @@ def _figure(plot: Plot) -> str:
     # every later import.
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
-    style = CleanStyle(font_family="sans-serif", background="#ffffff", plot_background="#ffffff")
+    style = CleanStyle(
+        font_family="sans-serif", background="#ffffff", plot_background="#ffffff", guide_stroke_color="#e1e5ea",
+        major_guide_stroke_color="#c9d0d8", guide_stroke_dasharray="none", major_guide_stroke_dasharray="none",
+        colors=tuple(colours[line.name] for line in plot.lines), title_font_size=15,
+        label_font_size=11, major_label_font_size=11, legend_font_size=12,
+    )  # fmt: skip
     chart = pygal.XY(
         js=(), style=style, width=640, height=380, disable_xml_declaration=True, no_prefix=True, explicit_size=False,
         title=plot.title, x_title=plot.x_label, y_title=plot.y_label, legend_at_bottom=True, dots_size=3,
@@ -129,7 +147,8 @@ def _conditions(table: Table) -> str:
             "draft": c.draft_model or ("none" if c.speculative is False else "not known"),
             "workload": f"{c.workload} {c.workload_hash}", "cache": c.cache,
             "build": ", ".join(f"{k} {v}" for k, v in c.build.items()), "simulated": c.simulated,
-            "starts": str(row.result.launches), "measured by": row.result.imported_from, "note": row.result.note,
+            "starts": str(row.result.launches),
+            "noise": _noise(row.result, table.metric), "measured by": row.result.imported_from, "note": row.result.note,
         }  # fmt: skip
         cells = "".join(f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>" for k, v in facts.items() if v)
         command = f"<p><code>{escape(c.command)}</code></p>" if c.command else ""
@@ -143,10 +162,15 @@ def _conditions(table: Table) -> str:
     return "".join(parts)
 
 
+def _noise(result: Result, metric: Metric) -> str:
+    told = [(load, spread_text(launch_spread(result.at(load), metric))) for load in result.loads]
+    return "; ".join(f"{load_text(load, result)}: {text}" for load, text in told if text)
+
+
 def _points(rows: Sequence[Result]) -> str:
     items = [
         f"<li>{escape(f'{result.name} {load_text(p.load, result)} repeat {p.repeat + 1}: {point_text(p)}')}</li>"
         for result in rows
         for p in result.points
     ]
-    return f"<h2>Every point</h2><ul>{''.join(items)}</ul>"
+    return f"<details><summary><h2>Every point</h2></summary><ul>{''.join(items)}</ul></details>"

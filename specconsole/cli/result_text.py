@@ -11,7 +11,7 @@ from specconsole.core.measuring.compare import Cell, Row, Table, compare
 from specconsole.core.measuring.figures_text import cell_text, load_text, point_text
 from specconsole.core.measuring.marks import MARKS
 from specconsole.core.measuring.metrics import METRICS, PROBE, find_metric, probe_names
-from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
+from specconsole.core.measuring.verdict_text import left_out_text, pays_text, verdict_lines
 from specconsole.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _economics(row: Row, table: Table) -> list[str]:
     for cell in row.cells:
         verdict = cell.verdict
         if verdict is None:
-            why = _left_out(cell, next((c for c in plain.cells if c.load == cell.load), None))
+            why = left_out_text(cell, next((c for c in plain.cells if c.load == cell.load), None))
             body.append([load_text(cell.load, row.result), *["–"] * 6, why])
             continue
         noise = "" if cell.tendency != "noise" else "≈ within noise"
@@ -89,16 +89,6 @@ def _economics(row: Row, table: Table) -> list[str]:
     if where := pays_text(row):
         lines.append(f"decode is faster {where if where.startswith('at') else 'at ' + where}")
     return lines
-
-
-def _left_out(cell: Cell, plain: Cell | None) -> str:
-    """Why there is no verdict at a load."""
-    for whose, one in (("", cell), ("baseline: ", plain)):
-        marks = [MARKS[mark] for mark in (one.marks if one is not None else ()) if mark in MARKS]
-        signs = [mark.sign for mark in marks if mark.excluded]
-        if signs:
-            return f"left out ({whose}{''.join(signs)})"
-    return "" if cell.value is not None and plain is not None and plain.value is not None else "not measured"
 
 
 def _unfair(table: Table) -> list[str]:

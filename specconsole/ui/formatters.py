@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Sequence
 
@@ -54,6 +55,12 @@ def fit(content: Content, width: int) -> Content:
     if content.cell_length > width:
         content = content.truncate(width, ellipsis=True)
     return content.pad_right(max(0, width - content.cell_length))
+
+
+def wrapped(text: str, width: int, style: str = "") -> list[Content]:
+    """A text in as many lines as it takes; those after the first are set in a little."""
+    lines = textwrap.wrap(safe(text), max(20, width), subsequent_indent="  ") or [""]
+    return [styled(line, style) for line in lines]
 
 
 def spread(left: Content, right: Content, width: int) -> Content:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from specconsole.core.measuring.compare import Cell, Row
 from specconsole.core.measuring.economics import Crossing
+from specconsole.core.measuring.marks import MARKS
 
 
 def crossing_text(crossings: Sequence[Crossing]) -> str:
@@ -32,6 +33,15 @@ def pays_text(row: Row) -> str:
     if all(told):
         return "at all C measured"
     return "at no C measured" if not any(told) else ""
+
+
+def left_out_text(cell: Cell, plain: Cell | None) -> str:
+    """Why there is no verdict at a load: `left out (baseline: q)` by the marks' signs; "" when nothing keeps it out."""
+    for whose, one in (("", cell), ("baseline: ", plain)):
+        signs = [MARKS[m].sign for m in (one.marks if one is not None else ()) if m in MARKS and MARKS[m].excluded]
+        if signs:
+            return f"left out ({whose}{''.join(signs)})"
+    return "" if cell.value is not None and plain is not None and plain.value is not None else "not measured"
 
 
 def verdict_lines(cell: Cell) -> list[str]:

@@ -33,11 +33,18 @@ if TYPE_CHECKING:
     from specconsole.ui.app import ConsoleApp
     from specconsole.ui.desk import Desk
 
-_KEYS = (
-    ("↑↓←→", "cell"), ("m", "metric"), ("p", "baseline"), ("s", "sort"), ("g", "group"), ("/", "filter"),
-    ("x", "hide"), ("u", "unhide"), ("w", "all workloads"), ("⏎", "requests"), ("v", "plots"), ("n", "note"),
-    ("esc", "leave"),
-)  # fmt: skip
+_KEYS = {
+    "table": (
+        ("↑↓←→", "cell"), ("m", "metric"), ("p", "baseline"), ("s", "sort"), ("g", "group"), ("/", "filter"),
+        ("x", "hide"), ("u", "unhide"), ("w", "all workloads"), ("⏎", "requests"), ("v", "plots"), ("n", "note"),
+        ("esc", "leave"),
+    ),
+    "point": (
+        ("←→", "repeat"), ("↑↓", "outlier"), ("⏎", "the log then"), ("o", "open the log there"), ("space", "on"),
+        ("pgup", "back"), ("esc", "table"),
+    ),
+    "plots": (("↑↓", "scroll"), ("v", "table"), ("esc", "table")),
+}  # fmt: skip
 
 
 class _Lines(TextPane, can_focus=True):
@@ -111,7 +118,7 @@ class ResultsScreen(ModalScreen[tuple[str, int] | None]):
 
     def _keys(self) -> Content:
         parts: list[str | tuple[str, str]] = []
-        for key, label in _KEYS:
+        for key, label in _KEYS[self._view]:
             if label == "note" and self.desk.commands.read_only:
                 continue
             parts += [(key, "bold $primary"), f" {label}  "]
@@ -141,6 +148,8 @@ class ResultsScreen(ModalScreen[tuple[str, int] | None]):
         wanted = f", with {self.state.wanted!r}" if self.state.wanted else ""
         grouped = f", by {self.state.grouped_by}" if self.state.group else ""
         title = f"results: {metric.label} [{metric.unit}]{grouped}{wanted}{hidden}"
+        if self._view == "point" and self._point is not None:
+            title = f"requests of {self._point.result.name}"
         self.query_one("#results-box").border_title = styled(title)
 
     def _make(self, width: int) -> Sequence[Content]:
@@ -154,6 +163,8 @@ class ResultsScreen(ModalScreen[tuple[str, int] | None]):
     def _show(self, view: str) -> None:
         self._view = view
         self._lines.top = 0
+        self.query_one("#results-keys", Static).update(self._keys())
+        self._retitle()
         self._lines.update()
 
     # Keys

@@ -15,15 +15,15 @@ from specconsole.core.measuring.metrics import METRICS
 from specconsole.core.measuring.result import Result
 from specconsole.core.measuring.rows import baseline_of, merge_launches, same_workload
 from specconsole.core.measuring.series import plots
-from specconsole.core.measuring.verdict_text import pays_text, verdict_lines
-from specconsole.ui.formatters import bar, fit, row, styled
+from specconsole.core.measuring.verdict_text import left_out_text, pays_text, verdict_lines
+from specconsole.ui.formatters import bar, fit, row, styled, wrapped
 
 METRIC_ORDER = (
     "output_tok_s", "decode_tok_s", "accept_length", "step_ms", "ttft_p50_ms", "ttft_p99_ms", "tpot_p50_ms",
     "itl_p99_ms", "e2e_p50_ms", "e2e_p99_ms", "request_rate_per_s", "goodput_per_s", "total_tok_s", "running_mean",
 )  # fmt: skip
-NAME_CELLS = 26
-CELL = 18
+NARROW = 100
+"""Below this many cells of width the columns are set closer."""
 _STYLES = {"better": "$success", "worse": "$error", "noise": "$muted", "unknown": ""}
 GROUPS: tuple[tuple[str, Callable[[Result], str]], ...] = (
     ("", lambda r: ""),
@@ -103,13 +103,16 @@ def searched(result: Result) -> str:
 
 def table_lines(table: Table, state: TableState, width: int) -> list[Content]:
     """Header and rows; the chosen cell stands out by its colours and by the brackets around it."""
-    room = max(1, (width - NAME_CELLS) // CELL)
+    name_cells, cell = (26, 18) if width >= NARROW else (24, 16)
+    room = max(1, (width - name_cells) // cell)
     first = max(0, min(state.column - room + 1, len(table.loads) - room))
     shown = range(first, min(len(table.loads), first + room))
     arrows = {n: "▾" if n == state.sorted_by else "" for n in shown}
     some = table.rows[0].result if table.rows else None
-    head = f"{f'{table.metric.label} [{table.metric.unit}]':<{NAME_CELLS}}"
-    head += "".join(f"{load_text(table.loads[n], some) + arrows[n]:>{CELL}}" for n in shown)
+    head = f"{f'{table.metric.label} [{table.metric.unit}]'[: name_cells - 1]:<{name_cells}}"
+    head += "".join(f"{load_text(table.loads[n], some) + arrows[n]:>{cell - 1}} " for n in shown)
+    if shown and (first > 0 or shown[-1] + 1 < len(table.loads)):
+        head = f"{head.rstrip()}  {first + 1}-{shown[-1] + 1} of {len(table.loads)}"
     lines = [fit(styled(head, "$muted"), width)]
     heading = ""
     for place, one in enumerate(table.rows):
@@ -117,23 +120,24 @@ def table_lines(table: Table, state: TableState, width: int) -> list[Content]:
         if state.group and label != heading:
             heading = label
             lines.append(fit(row((f"{state.grouped_by} ", "$muted"), (label, "bold $accent")), width))
-        lines.append(fit(_row(one, table, state, shown, chosen=place == state.row), width))
+        lines.append(fit(_row(one, table, state, shown, (name_cells, cell), chosen=place == state.row), width))
     return lines
 
 
-def _row(one: Row, table: Table, state: TableState, shown: range, *, chosen: bool) -> Content:
+def _row(one: Row, table: Table, state: TableState, shown: range, cells: tuple[int, int], *, chosen: bool) -> Content:
+    name_cells, width = cells
     name = one.result.name + (" ◂ baseline" if one.result.result_id == table.baseline_id else "")
     if one.result.conditions.simulated:
         name = f"SIMULATED {name}"
     name = f"{'▸' if chosen else ' '} {name}"
-    parts: list[str | tuple[str, str]] = [(f"{name[: NAME_CELLS - 1]:<{NAME_CELLS}}", "bold" if chosen else "")]
+    parts: list[str | tuple[str, str]] = [(f"{name[: name_cells - 1]:<{name_cells}}", "bold" if chosen else "")]
     for n in shown:
         cell = one.cells[n]
         text = cell_text(cell)
         if chosen and n == state.column:
-            parts.append((f"{f'[{text}]':>{CELL}}", f"bold {_STYLES[cell.tendency]}".strip()))
+            parts.append((f"{f'[{text}]':>{width}}", f"bold {_STYLES[cell.tendency]}".strip()))
         else:
-            parts.append((f"{text:>{CELL - 1}} ", _STYLES[cell.tendency]))
+            parts.append((f"{text:>{width - 1}} ", _STYLES[cell.tendency]))
     return row(*parts)
 
 
@@ -147,24 +151,29 @@ def below_lines(table: Table, state: TableState, width: int) -> list[Content]:
     head = f"{result.name}  {result.result_id}  {result.ended}, repeats span {result.launches} start(s) of the server"
     lines = [styled(head, "bold")]
     if result.note:
-        lines.append(styled(f"note: {result.note}"))
+        lines += wrapped(f"note: {result.note}", width)
     if not chosen.comparable:
         why = next(d for d in chosen.unfair if d.weight == "refuses")
-        lines.append(styled(f"not compared with the baseline: {why.what} differs. {why.why}", "$warning"))
+        lines += wrapped(f"not compared with the baseline: {why.what} differs. {why.why}", width, "$warning")
     if cell is not None:
-        lines += [styled(text) for text in verdict_lines(cell)]
+        said = verdict_lines(cell)
+        if not said and table.baseline_id not in (None, result.result_id) and chosen.comparable:
+            plain = next(one for one in table.rows if one.result.result_id == table.baseline_id)
+            other = next((one for one in plain.cells if one.load == cell.load), None)
+            said = [text for text in (left_out_text(cell, other),) if text]
+        lines += [line for text in said for line in wrapped(text, width)]
         lines += _marks(cell)
         told = spread_text(launch_spread(result.at(cell.load), table.metric))
         if told:
-            lines.append(styled(told, "$muted"))
+            lines += wrapped(told, width, "$muted")
     if where := pays_text(chosen):
         lines.append(row("decode is faster ", (where, "bold $success")))
     for one in [d for d in chosen.unfair if d.weight == "warns"][:4]:
-        lines.append(styled(f"{one.what} differs from the baseline: {one.a} / {one.b}"[: width * 2], "$warning"))
+        lines += wrapped(f"{one.what} differs from the baseline: {one.a} / {one.b}"[: width * 2], width, "$warning")
     c = result.conditions
     facts = [c.engine, c.version or "version unknown", c.host, *c.gpu_names, f"{c.workload} {c.workload_hash}", c.cache]
-    lines.append(styled(", ".join(fact for fact in facts if fact), "$muted"))
-    lines.append(styled(f"{table.metric.label}: {table.metric.definition}", "$muted"))
+    lines += wrapped(", ".join(fact for fact in facts if fact), width, "$muted")
+    lines += wrapped(f"{table.metric.label}: {table.metric.definition}", width, "$muted")
     return [fit(line, width) for line in lines]
 
 

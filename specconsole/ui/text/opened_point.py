@@ -20,7 +20,7 @@ from specconsole.core.measuring.request_figures import (
 )
 from specconsole.core.measuring.requests import RequestRecord
 from specconsole.core.measuring.result import MeasuredPoint, Result
-from specconsole.ui.formatters import bar, fit, row, styled
+from specconsole.ui.formatters import bar, fit, row, styled, wrapped
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 MOST_OUTLIERS = 20
@@ -77,7 +77,7 @@ def point_lines(opened: OpenPoint, width: int) -> list[Content]:
     point, count = opened.point, len(opened.repeats)
     where = f"{opened.result.name}, {load_text(point.load, opened.result)}, repeat {opened.place + 1} of {count}"
     lines = [row((where, "bold"), ("   ← → another repeat" if count > 1 else "", "$muted"))]
-    lines += [styled(part) for part in point_text(point).split("; ")]
+    lines += [line for part in point_text(point).split("; ") for line in wrapped(part, width)]
     lines += [row((f"{MARKS[m].sign:<3}", "$warning"), MARKS[m].meaning) for m in point.all_marks if m in MARKS]
     if not opened.records:
         lines.append(styled("its requests are not kept here", "$muted"))
