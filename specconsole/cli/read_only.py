@@ -66,6 +66,7 @@ VERBS: Mapping[str, Rule] = {
     "logs": _LOOKS,
     "note": Rule("partly", options=("text", "tag", "untag", "undo")),
     "profiles": Rule("partly", words=("new",), options=("import.name", "adaptive.save", "adaptive.out")),
+    "relaunch": _CHANGES,
     "results": Rule("partly", words=("import", "note", "rm")),
     "status": _LOOKS,
     "stop": _CHANGES,

@@ -21,7 +21,7 @@ _COMMANDS = {"launch": "launch", "edit": "launch", "relaunch": "relaunch", "stop
              "end-bench": "bench", "forget": "forget", "remove-host": "remove_host", "reconnect": "reconnect",
              "found": "found_servers"}  # fmt: skip
 
-_OPENS_A_CHANGE = {"launch", "edit", "bench", "found"}
+_OPENS_A_CHANGE = {"launch", "edit", "bench", "found", "note", "tags"}
 """Forms that look, and whose only end is a change."""
 _ON_LAUNCH_HOST = {"relaunch", "stop", "bench", "evidence"}
 _ON_SELECTED_HOST = {"attach", "found"}
@@ -54,8 +54,6 @@ def reason(action: Action, desk: Desk, session: LogSession | None) -> str:
         return "this console is read-only" if desk.commands.read_only else _kept_host(name, desk)
     if name in ("history", "note", "tags") and desk.commands.history is None:
         return "no history is kept here"
-    if name in ("note", "tags") and desk.commands.read_only:
-        return "this console is read-only"
     launch = desk.launch
     if name in _NEEDS_LAUNCH and launch is None:
         return "no launch is selected"

@@ -30,6 +30,7 @@ CHANGES = [
     ("profiles", "new", "mine", "--engine", "vllm"),
     ("profiles", "import", "vllm serve /m", "--name", "mine"),
     ("profiles", "adaptive", "PROFILE", "--from", "x", "--save", "mine"),
+    ("relaunch", "last"),
     ("results", "import", "x.json"),
     ("results", "note", "x", "y"),
     ("results", "rm", "x", "--yes"),
