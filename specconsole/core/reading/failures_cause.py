@@ -112,7 +112,7 @@ def _make(
         line=whole[:MAX_LINE_CHARS],
         in_phase=phase,
         in_part=part,
-        rank=line.rank or (trace.rank if trace is not None else ""),
+        rank=_rank(line, trace),
         tier=found.tier if found else CAUSE,
         fatal=False,
         in_trace=trace is not None,
@@ -120,6 +120,15 @@ def _make(
     )
     _add_advice(made, text, where)
     return made
+
+
+def _rank(line: Line, trace: Trace | None) -> str:
+    """The server's own name of the rank, which only the line that opens a traceback has, before a job launcher's label
+    (`srun -l`)."""
+    opener = trace.rank if trace is not None else ""
+    if line.rank and not (opener and line.rank.startswith("task ")):
+        return line.rank
+    return opener
 
 
 def _in_context(failure_class: FailureClass, text: str, where: Where, trace: Trace | None) -> FailureClass:

@@ -95,6 +95,8 @@ FILE_RULES: tuple[Rule, ...] = (
         r"No such file or directory: '[^']*(?:config|tokenizer|index|params)[^'/]*'",
         alone="suspect",
     ),
+    # `FileNotFoundError: /models/Nope-8B does not exist` (TensorRT-LLM llmapi/llm_utils.py)
+    rule("model-not-found", "does not exist", r"FileNotFoundError: \S*/\S* does not exist", alone="suspect"),
     # `PermissionError: [Errno 13] Permission denied: '/models/x/config.json'`
     rule(
         "model-not-found",

@@ -164,7 +164,9 @@ KILLED_RULES: tuple[Rule, ...] = (
     # systemd: `sglang.service: Main process exited, code=killed, status=9/KILL`
     rule("killed", "code=killed", r"Main process exited, code=killed, status=(?:9/KILL|11/SEGV|6/ABRT)"),
     # `slurmstepd: error: *** JOB 9 ON vm CANCELLED AT 2026-11-29T14:10:00 DUE TO TIME LIMIT ***`
-    rule("killed", "CANCELLED AT", r"\*\*\* (?:JOB|STEP) .* CANCELLED AT"),
+    rule("killed", "CANCELLED AT", r"\*\*\* (?:JOB|STEP) .* CANCELLED AT \S+ DUE TO"),
+    # Without a reason it is what Slurm does to the other tasks of a step (`*** STEP 8812.0 ON n01 CANCELLED AT ... ***`).
+    rule("killed", "CANCELLED AT", r"\*\*\* (?:JOB|STEP) .* CANCELLED AT", tier=CONSEQUENCE),
     # mpirun: `mpirun noticed that process rank 2 with PID 0 on node a exited on signal 9 (Killed).`
     rule("killed", "exited on signal", r"exited on signal \d+", tier=CONSEQUENCE),
     # torch elastic: `failed (exitcode: -9) local_rank: 3 (pid: 812) of binary: /usr/bin/python3`
