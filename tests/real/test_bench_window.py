@@ -87,6 +87,15 @@ async def test_measured_ended_and_looked_at_by_keys(tmp_path: Path, llama_models
             await until(lambda: "Acceptance by position" in text_of(screen), what="the plots are shown")
             await pilot.press("escape", "escape")
 
+            # Where an outlier leads: out of the results, into its launch's log at that line.
+            log = app.screen_of_all.log_pane
+            await until(lambda: log.session is not None and log.session.source.line_count > 8, what="the log is there")
+            await pilot.press("3", "enter")
+            await until(lambda: isinstance(app.screen, ResultsScreen), what="the results are open again")
+            app.screen.dismiss((launch_id, 7))
+            await until(lambda: log.session is not None and log.session.marked_line == 7, what="the line is shown")
+            assert app.screen_of_all.pane == "log"
+
             await pilot.press("b")
             await until(lambda: isinstance(app.screen, BenchForm), what="the form is open again")
             await pilot.pause()

@@ -43,7 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=_ACTIONS)
     parser.add_argument("words", nargs="*", metavar="ID|FILE|TEXT")
     parser.add_argument("--workload", help="only results of this workload")
-    parser.add_argument("--baseline", metavar="ID", help="compare with this (default: the newest without speculation)")
+    parser.add_argument(
+        "--baseline",
+        metavar="ID",
+        help="compare with this (default: what is pinned, else the newest plain one)",
+    )
     parser.add_argument(
         "--metric", default="output_tok_s", metavar="M", help="output_tok_s, decode_tok_s, ttft_p99_ms ..."
     )
@@ -88,10 +92,12 @@ async def _results(args: argparse.Namespace) -> int:
             return _schema(args)
         if args.action == "lossless":
             return await _lossless(console, known, args)
-        return await asyncio.to_thread(_show, known, args)
+        pinned = (await console.benches.choice()).baseline_id
+        return await asyncio.to_thread(_show, known, args, pinned)
 
 
-def _show(known: Sequence[Result], args: argparse.Namespace) -> int:
+def _show(known: Sequence[Result], args: argparse.Namespace, pinned: str | None) -> int:
+    """`pinned`: the baseline that was pinned in a window."""
     from specconsole.cli.result_text import list_text, result_json, show_text, table_text
     from specconsole.core.measuring.rows import baseline_of, chosen_rows, merge_launches, unique
 
@@ -113,7 +119,7 @@ def _show(known: Sequence[Result], args: argparse.Namespace) -> int:
             print(json.dumps(result_json(result)))
             return EXIT_OK
         around = [*chosen_rows(known, result.conditions.workload), result]
-        baseline = _baseline(known, args) or baseline_of(around)
+        baseline = _baseline(known, args) or baseline_of(around, pinned, known)
         cells = _cells(around, result, args.metric, baseline)
         _print_lines(show_text(result, cells))
         return EXIT_OK
@@ -123,7 +129,7 @@ def _show(known: Sequence[Result], args: argparse.Namespace) -> int:
     baseline = _baseline(known, args)
     if baseline is not None and all(r.result_id != baseline for r in rows):
         rows = (next(r for r in known if r.result_id == baseline), *rows)
-    baseline = baseline or baseline_of(rows)
+    baseline = baseline or baseline_of(rows, pinned, known)
     if args.action == "compare":
         if args.json:
             print(json.dumps(_table_json(rows, args.metric, baseline)))
