@@ -233,6 +233,25 @@ async def test_a_running_launch_is_stopped_first_only_when_that_is_said(fake: Fa
         assert (order.stop_first, order.profile.args["mem_fraction_static"]) == ("L1", 0.83)
 
 
+async def test_the_cards_change_is_in_the_form_and_can_be_taken_back(fake: FakeForm) -> None:
+    app = make_app()
+    commands = app.desk.commands
+    assert isinstance(commands, FakeCommands)
+    commands.form = fake
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.desk.select("L3")
+        app.screen_of_all.refresh_facts()
+        await pilot.press("e")
+        await until(lambda: isinstance(app.screen, ProfileForm) and app.screen.list.size.width)
+        form = app.screen
+        assert isinstance(form, ProfileForm)
+        assert value(form, "args", "mem_fraction_static") == 0.85
+        assert form.model.unsaved
+        await pilot.press("u")
+        assert value(form, "args", "mem_fraction_static") == 0.83
+        assert not form.model.unsaved
+
+
 async def test_a_read_only_console_says_why_and_writes_nothing(fake: FakeForm) -> None:
     fake.why = "this console is read-only"
     async with opened(fake, "2", "j", "j", "right") as (pilot, form):
