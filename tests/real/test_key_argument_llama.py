@@ -14,7 +14,8 @@ from tests.cli.console import Verbs, write_profile
 from tests.support.llama import MODULE
 
 KEY = "planted-server-key-0123456789"
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+# Two real starts: the quick proof is tests/contracts/test_launcher_key_argument.py.
+pytestmark = [pytest.mark.real, pytest.mark.engines, pytest.mark.timeout(180)]
 
 
 def status_without_key(port: int) -> int:

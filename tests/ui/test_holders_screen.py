@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from specconsole.adapters.hardware_tools import HostHardware
 from specconsole.adapters.local import LocalTransport
 from specconsole.core.hardware.holders import Holder, HoldersPicture
+from specconsole.core.launching.preflight import Finding
 from specconsole.services.holders import Evicted, HostHolders
+from specconsole.ui.screens import profile_form_looks
 from specconsole.ui.screens.holders import HoldersScreen
+from specconsole.ui.screens.profile_form import ProfileForm
 from tests.support.fixtures_gpus import FakeGpus
 from tests.support.fixtures_processes import StartVictim
 from tests.support.waiting import is_alive
 from tests.ui.conftest import make_app, until
 from tests.ui.fakes import FakeCommands
+from tests.ui.form_fakes import FakeForm, flags_of
 
 
 class LocalHolders:
@@ -75,3 +83,35 @@ async def test_a_read_only_host_shows_them_and_ends_nobody(start_victim: StartVi
         await pilot.pause()
         assert app.screen is screen
     assert is_alive(victim.pid)
+
+
+@pytest.fixture
+def form_of_fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeForm:
+    monkeypatch.setattr(profile_form_looks, "QUIET_S", 0.0)
+    flags_of("sglang")  # read before the loop is watched
+    return FakeForm(tmp_path / "profiles")
+
+
+async def test_from_a_finding_of_the_form_to_who_holds_the_port(
+    start_victim: StartVictim, form_of_fakes: FakeForm
+) -> None:
+    victim = start_victim("--port", "0")
+    form_of_fakes.findings = (Finding("port", "stop", f"port {victim.port} is held by pid {victim.pid}", "another"),)
+    app = make_app()
+    assert isinstance(app.desk.commands, FakeCommands)
+    app.desk.commands.form = form_of_fakes
+    app.desk.commands.holders = LocalHolders()  # type: ignore[assignment]  # as much of it as the screen asks
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("l", "tab")
+        await until(lambda: isinstance(app.screen, ProfileForm) and bool(app.screen.looks.findings))
+        form = app.screen
+        assert isinstance(form, ProfileForm)
+        place = next(n for n, one in enumerate(form.found) if "is held by" in one.text)
+        form.go_to_finding(place)
+        await pilot.press("o")
+        await until(lambda: isinstance(app.screen, HoldersScreen) and app.screen.picture is not None)
+        screen = app.screen
+        assert isinstance(screen, HoldersScreen)
+        assert screen.picture is not None
+        assert [one.pid for one in screen.picture.holders] == [victim.pid]
+        assert screen.what == f"port {victim.port}"
