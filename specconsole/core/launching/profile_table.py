@@ -40,8 +40,13 @@ def profile_table(profile: Profile) -> dict[str, Any]:
     health = {
         key: value for key in ("path", "timeout_s", "prompt") if (value := getattr(profile.health, key)) is not None
     }
-    for key, inner in (("args", profile.args), ("env", profile.env), ("secrets", profile.secrets), ("health", health),
-                       ("probes", profile.probes)):
+    for key, inner in (
+        ("args", profile.args),
+        ("env", profile.env),
+        ("secrets", profile.secrets),
+        ("health", health),
+        ("probes", profile.probes),
+    ):
         if inner:
             table[key] = dict(inner)
     return table
