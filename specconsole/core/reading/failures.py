@@ -25,7 +25,7 @@ from specconsole.core.reading.events import (
 )
 from specconsole.core.reading.failures_cause import Candidate, candidate, classify, refine
 from specconsole.core.reading.failures_messengers import MESSENGERS, OPENERS_OF_HARMLESS
-from specconsole.core.reading.failures_rules import CAUSE, Passing, match_rule
+from specconsole.core.reading.failures_rules import CAUSE, Passing
 from specconsole.core.reading.failures_traceback import NAMED, OPENING, Trace, stream_of
 from specconsole.core.reading.model import Advice, Failure, Part, Phase
 from specconsole.core.reading.where import Where
@@ -154,12 +154,12 @@ class Failures:
     def _raised(self, trace: Trace, line: Line, where: Where) -> None:
         if trace.harmless:
             return
-        if not line.complete and match_rule(cause_module.RULES, line.text) is None:
-            return  # its end is not written yet
         if line.text.startswith(("KeyboardInterrupt", "SystemExit: 0")):
             return  # asked for
-        passed_on = _passing(line.text, MESSENGERS)
         found = classify(line, where, trace)
+        if not line.complete and (found is None or found.failure_class == "code-error"):
+            return  # its end is not written yet
+        passed_on = _passing(line.text, MESSENGERS)
         if passed_on is not None:
             self._messenger(line, where)
         if found is None:

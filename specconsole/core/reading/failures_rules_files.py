@@ -95,6 +95,21 @@ FILE_RULES: tuple[Rule, ...] = (
         r"No such file or directory: '[^']*(?:config|tokenizer|index|params)[^'/]*'",
         alone="suspect",
     ),
+    # `OSError: [Errno 116] Stale file handle: '/nfs/m/model-00007-of-00008.safetensors'`, `[Errno 5] Input/output error`,
+    # `[Errno 107] Transport endpoint is not connected`: the file system went away under a model's file
+    rule(
+        "model-not-found",
+        "OSError: [Errno",
+        r"OSError: \[Errno (?:116|5|107)\] .*(?:safetensors|\.bin|\.gguf|\.json|model)",
+        alone="suspect",
+    ),
+    # `requests.exceptions.HTTPError: 429 Client Error: Too Many Requests for url: https://.../api/models/org/m`
+    rule(
+        "model-not-found",
+        "Client Error",
+        r"\b429 Client Error: Too Many Requests for url: \S*/(?:api|resolve)/",
+        alone="suspect",
+    ),
     # `FileNotFoundError: /models/Nope-8B does not exist` (TensorRT-LLM llmapi/llm_utils.py)
     rule("model-not-found", "does not exist", r"FileNotFoundError: \S*/\S* does not exist", alone="suspect"),
     # `PermissionError: [Errno 13] Permission denied: '/models/x/config.json'`

@@ -173,5 +173,7 @@ KILLED_RULES: tuple[Rule, ...] = (
     rule("killed", "(exitcode: -", r"failed \(exitcode: -\d+\)", tier=CONSEQUENCE),
     # ray: `The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR ...`
     rule("killed", "worker process has died", tier=CONSEQUENCE),
+    # ray: `The actor is dead because its node has died. Node Id: 1f00...`
+    rule("killed", "because its node has died", tier=CONSEQUENCE),
     rule("killed", "worker died or was killed", tier=CONSEQUENCE),
 )
