@@ -124,6 +124,7 @@ def shown(
     for keys in (("1",), ("g",), ("s",), ("-N", "60", "PageDown"), ("y",)):
         tmux.keys(*keys)
         screens.append(_settled(tmux))
+    witness.wait_for(lambda: _COPIED.search(tmux.raw()) is not None, 120, "the log is copied")
     raw = tmux.raw()
     copied = b"".join(base64.b64decode(part) for part in _COPIED.findall(raw))
     assert held.encode() in copied, copied[:2000]
