@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from specconsole.core.launching.command import build_argv, command_words, show
 from specconsole.core.launching.form_values import value_text
@@ -107,11 +107,21 @@ def changes(before: Profile | None, after: Profile, *, without: tuple[str, ...] 
     """Every setting that differs but those in `without`; () where there is nothing to compare with."""
     if before is None:
         return ()
-    return tuple(
-        Change(one.key.removeprefix("args."), value_text(one.left), value_text(one.right))
-        for one in differences(before, after)
-        if one.key not in without
-    )
+    found: list[Change] = []
+    for one in differences(before, after):
+        if one.key not in without:
+            found += _changes_in(one.key.removeprefix("args."), one.left, one.right)
+    return tuple(found)
+
+
+def _changes_in(key: str, before: Any, after: Any) -> Iterator[Change]:
+    """Of two tables, the keys that differ: whole, they would not fit a line."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for inner in dict.fromkeys([*before, *after]):
+            if before.get(inner) != after.get(inner):
+                yield Change(f"{key}.{inner}", value_text(before.get(inner)), value_text(after.get(inner)))
+    else:
+        yield Change(key, value_text(before), value_text(after))
 
 
 def changes_text(found: tuple[Change, ...]) -> str:

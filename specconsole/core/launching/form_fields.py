@@ -174,7 +174,7 @@ class _Fields:
         if dot:
             self._taken.add(_plain(head))
             return FormField(
-                ("args", given or head, key), section, kind or "text", name, flag.name if flag else "",
+                ("args", given or head, key), section, kind or "text", key, flag.name if flag else "",
                 choices=layout.suggestions.get(name, ()), help=layout.help.get(name, ""), known=flag is not None,
             )  # fmt: skip
         if flag is not None and given is None and _plain(head) in self._taken:
@@ -219,18 +219,23 @@ def _flag_field(
     off = next((alias for alias in flag.aliases if alias.startswith("--no-")), "")
     if off and _plain(name) == _plain(off):
         name = _plain(flag.name)
+    default = flag.default
     own = kind
     if not flag.takes_value and flag.metavar == "":
         own = "on-off" if off else "switch"
+        default = _SWITCHED.get((default or "").lower(), default)
     elif flag.choices and not flag.many:
         own = "choice"
     elif own in (None, "switch"):
         own = "list" if flag.many else _kind_by_help(flag)
     return FormField(
         ("args", name), section, own, name, flag.name, flag.metavar, choices,
-        closed=bool(flag.choices), default=flag.default, help=flag.help, deprecated=flag.deprecated,
+        closed=bool(flag.choices), default=default, help=flag.help, deprecated=flag.deprecated,
         replacement=flag.replacement or "", off_name=off.lstrip("-").replace("-", "_"),
     )  # fmt: skip
+
+
+_SWITCHED = {"true": "on", "enabled": "on", "false": "off", "disabled": "off"}
 
 
 def _kind_by_help(flag: Flag) -> Kind:

@@ -180,7 +180,8 @@ def stepped(field: FormField, value: Any, step: int) -> Any:
     With no value, a choice begins at the first (or last) one, and a number at the server's default, where it is known.
     """
     if field.kind in ("switch", "on-off"):
-        return value is not True
+        now = field.default == "on" if value is None else value is True
+        return not now
     if field.kind == "choice" or (field.choices and field.kind == "text"):
         return _next_choice(field, value, step)
     if field.kind in ("int", "float") or (field.kind == "text" and _is_number(value)):

@@ -168,6 +168,15 @@ def test_the_last_launch_and_the_rules_stand_beside_the_values() -> None:
     ]
 
 
+def test_of_two_tables_the_keys_that_differ_are_said() -> None:
+    model = model_of("vllm")
+    put(model, ("args", "speculative_config", "num_speculative_tokens"), "5")
+    assert [(one.key, one.before, one.after) for one in model.view.against_parent] == [
+        ("speculative_config.num_speculative_tokens", "3", "5")
+    ]
+    assert view(model, "args", "enable_expert_parallel").field.default == "off"
+
+
 def test_a_remarks_fix_is_one_step_and_mends_it() -> None:
     model = model_of("child")
     put(model, args("speculative_num_steps"), "4")
