@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from specconsole.errors import RefusedError
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):  # no dataclass: that module and what it loads would be half of `--help`
     """What of one verb changes something."""
 
     changes: Literal["never", "always", "partly"]
