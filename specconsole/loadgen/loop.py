@@ -36,7 +36,8 @@ SLACK_S = 0.001
 CLOCK_SET_S = 0.005
 LAG_STEP_S = 1e-5
 LAG_STEPS = 10000
-_TIMESPEC = struct.Struct("@qq")
+_TIMESPEC = struct.Struct("@ll")
+"""As the kernel's interface of this machine's word size has it."""
 
 
 class Loop:

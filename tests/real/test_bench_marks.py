@@ -34,7 +34,11 @@ LINES = [
 
 
 @pytest.mark.parametrize(
-    ("lines", "marks"), [(LINES, {"compiled-inside", "no-graph", "retractions"}), (LINES[:1], set[str]())]
+    ("lines", "marks"),
+    [
+        (LINES, {"compiled-inside", "no-graph", "retractions"}),
+        pytest.param(LINES[:1], set[str](), marks=pytest.mark.faults),
+    ],
 )
 async def test_lines_of_the_window_become_marks(
     llama_models: ModelFiles, tmp_path: Path, lines: list[str], marks: set[str]
