@@ -20,6 +20,7 @@ import pytest
 from specconsole.core.launching.folder import LaunchRecord
 from specconsole.core.launching.observed import facts_of
 from specconsole.core.launching.waiting import reason_text
+from specconsole.errors import BadInputError
 from tests.contracts.conftest import Host
 from tests.contracts.launches import Bench, bench_on, log_of, mark_of
 from tests.support.fixtures_gpus import FakeGpus
@@ -160,6 +161,16 @@ async def test_a_stop_ends_the_waiting_provably(bench: Bench) -> None:
         assert facts_of(record) == ("stop-verified",)
         assert (record.over, record.exit_status, record.process) == (True, None, None)
         assert not list(Path(record.folder).parents[2].glob("queue/*/*"))
+
+
+@local
+async def test_a_queue_that_cannot_be_kept_is_said_and_leaves_nothing(bench: Bench, isolated_home: Path) -> None:
+    state = isolated_home / ".local/state/specconsole"
+    state.mkdir(parents=True)
+    (state / "queue").write_text("no folder")
+    with pytest.raises(BadInputError, match=r"can't be put into the host's queue: .*[Nn]ot a directory"):
+        await queued(bench, needs=("port=1",))
+    assert await bench.launcher.discover() == ()
 
 
 @local

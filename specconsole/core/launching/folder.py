@@ -258,6 +258,7 @@ _START_ERRORS = {
     "state-folder": ("can't make the state folder ~/.local/state/specconsole", "check its owner and mode"),
     "launch-folder": ("can't make the launch folder", "check owner and mode of ~/.local/state/specconsole"),
     "write": ("can't write the launch folder", "free space (`df -h ~`) or raise the quota"),
+    "no-queue": ("it can't be put into the host's queue", "check owner and space of ~/.local/state/specconsole/queue"),
     "no-process": ("the server's process did not come up within 5 s", "see wrapper.log in the launch folder"),
 }
 

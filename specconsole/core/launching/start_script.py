@@ -34,7 +34,10 @@ def start_script(spec: LaunchSpec, secrets: Mapping[str, str], *, prepared: bool
     first, record, mark = "run.sh", "process", ""
     if spec.needs:
         files.append(("needs", needs_file(spec)))
+    give_up = "fail no-process"
     if spec.when_free:
+        # Nothing was started, and what waits ends when its folder is gone.
+        give_up = 'rm -rf "$dir"; fail no-queue'
         files.append(("queue.sh", queue_script(spec)))
         # In its environment from the start: /proc shows no variable that a shell exports later.
         first, record, mark = "queue.sh", "waiter", f"{LAUNCH_VARIABLE}={quote(spec.launch_id)} "
@@ -71,6 +74,6 @@ while [ ! -s "$dir/{record}" ] && [ ! -s "$dir/exit" ] && [ $i -lt 100 ]; do
   i=$((i+1))
 done
 if [ -s "$dir/{record}" ] || [ -s "$dir/exit" ]; then printf 'started=1\\n'
-else rm -f "$dir/secrets.sh"; why=$(cat "$dir/wrapper.log"); fail no-process; fi
+else rm -f "$dir/secrets.sh"; why=$(cat "$dir/wrapper.log"); {give_up}; fi
 }}
 """
