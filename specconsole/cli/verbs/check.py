@@ -67,6 +67,8 @@ async def _check(args: argparse.Namespace) -> int:
     def told(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    if args.compare_draft:
+        _draft_of(_ordered(order))  # raises where there is none, before the looks
     async with open_supervisor((), read_only=args.read_only, spare_store=True) as console:
         if args.write_config_copy:
             return await _copy(console, order, args)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specconsole.core.launching.key_argument import check_key_argument
-from specconsole.core.launching.profile import ArgValue, Health, Profile
+from specconsole.core.launching.profile import VARIABLE, ArgValue, Health, Profile
 from specconsole.core.launching.spec import LaunchSpec
 from specconsole.errors import BadInputError
 
@@ -122,6 +122,9 @@ def override(profile: Profile, changes: Mapping[str, Any]) -> Profile:
                 raise BadInputError(f"`port` must be from 0 to 65535, not {value}", where="--set")
             direct[key] = value
         elif key.startswith("env."):
+            if not VARIABLE.fullmatch(key[4:]):
+                raise BadInputError(f"`{key[4:]}` can't be a variable's name", where="--set",
+                                    try_="letters, digits and _")  # fmt: skip
             _put(env, key[4:], None if value is None else str(value))
         else:
             _put(args, key.removeprefix("args."), value)

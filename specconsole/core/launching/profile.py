@@ -20,7 +20,7 @@ ArgValue = str | int | float | bool | list[Any] | dict[str, Any]
 
 SECRET_USE = re.compile(r"\$\{secret:([A-Za-z_][\w-]*)\}")
 _ARG_NAME = re.compile(r"-{0,2}[A-Za-z0-9][\w.-]*", re.ASCII)
-_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|SECRET|PASSWORD|SECRET_KEY|ACCESS_KEY)$", re.IGNORECASE)
 
 KEY_ARGUMENTS = ("api_key", "admin_api_key")
@@ -280,7 +280,7 @@ def _args(take: _Decoder) -> dict[str, ArgValue]:
 def _env(take: _Decoder) -> dict[str, str]:
     env = take.text_table("env")
     for key, value in env.items():
-        if not _VARIABLE.fullmatch(key):
+        if not VARIABLE.fullmatch(key):
             raise take.error(("env", key), "can't be a variable's name", "letters, digits and _")
         if looks_secret(key) and value and not SECRET_USE.fullmatch(value):
             raise take.error(

@@ -15,6 +15,8 @@ from typing import Any, Literal
 from specconsole.core.launching.versions import ALL, Version, VersionRange
 
 Level = Literal["error", "overridden", "warning", "note"]
+_MOST = 1e15
+"""Larger than any setting; infinities and what is no number are not smaller."""
 LEVELS: tuple[Level, ...] = ("error", "overridden", "warning", "note")
 
 
@@ -57,14 +59,15 @@ class Asked:
         return default if value is None else value
 
     def number(self, key: str) -> float | None:
-        """A setting as a number; None when it is absent or no number."""
+        """A setting as a number; None when it is absent, no number, or one that nothing can be reckoned with."""
         value = self.args.get(key)
         if isinstance(value, bool) or value is None:
             return None
         try:
-            return float(value)
-        except (TypeError, ValueError):
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
             return None
+        return number if abs(number) < _MOST else None
 
     def given(self, *keys: str) -> tuple[str, ...]:
         """Those of the settings that are set."""
