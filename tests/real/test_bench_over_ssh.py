@@ -13,7 +13,9 @@ import pytest
 from specconsole.core.measuring.run_plan import BenchOrder
 from specconsole.services.bench_start import NoPythonError
 from specconsole.wiring import open_supervisor
+from tests.loadgen.test_tls import tls_server
 from tests.real.test_bench_llama import rise, runs_of, workload
+from tests.support.certificates import make_certificates
 from tests.support.fault_proxy import FaultProxy
 from tests.support.llama import LlamaServer
 from tests.support.sshd_lab import SshdLab
@@ -78,3 +80,23 @@ async def test_without_python_on_the_host_the_tunnel_serves_and_is_marked(
     assert [p.metrics.failed for p in result.points] == [0, 0]
     accepted = sum(p.acceptance.accepted_drafts or 0 for p in result.points)
     assert accepted == rise(llama.counters(), before, "spec_decode_num_accepted_tokens_total")
+
+
+@pytest.mark.parametrize("from_here", [False, pytest.param(True, marks=pytest.mark.faults)])
+async def test_https_is_checked_by_name_on_the_host_and_through_the_tunnel(
+    ssh_proxy: FaultProxy, tmp_path: Path, from_here: bool
+) -> None:
+    """Asked over an SSH channel, measured from there or through a local port: the name stays the server's own."""
+    pems = make_certificates(tmp_path)
+    with tls_server(pems.server) as port:
+        async with open_supervisor(()) as console:
+            await console.supervisor.add_host("proxied")
+            order = BenchOrder(workload(tmp_path, concurrency=[2], output_tokens=10))
+            prepared = await console.benches.prepare_url(
+                f"https://localhost:{port}", "proxied", order, ca_pem=pems.authority.read_text()
+            )
+            bench_id = await console.benches.start(prepared, "proxied", from_here=from_here)
+            result = await console.benches.wait(bench_id)
+    (point,) = result.points
+    assert (point.metrics.failed, point.metrics.succeeded) == (0, 4)
+    assert ("tunnel" in point.all_marks) is from_here
