@@ -105,7 +105,8 @@ def _draft(text: str, _phase: Phase | None, _where: Where) -> Advice:
 def _port(text: str, _phase: Phase | None, _where: Where) -> Advice:
     match = re.search(r"(?:port[:= ]+|, )(\d{2,5})\b", text)
     which = f"Port {match[1]}" if match else "The port"
-    return Advice(f"{which} is held by another process: stop that one or take another port.")
+    who = f"specconsole holders --port {match[1]}" if match else "specconsole holders"
+    return Advice(f"{which} is held by another process ({who} names it): stop that one or take another port.")
 
 
 def _argument(text: str, _phase: Phase | None, where: Where) -> Advice:
