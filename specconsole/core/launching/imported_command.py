@@ -16,6 +16,7 @@ _MODULES = {
     "vllm.entrypoints.cli.main": "vllm",
     "specconsole.demo.llama_server": "llamacpp",
 }
+_FLAG_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _LLAMA = re.compile(r"(?:^|/)(?:llama-server(?:-[a-z]+)?|server)$")
 
 
@@ -90,6 +91,9 @@ def name_settings(found: ImportedCommand) -> None:
     if found.engine == "vllm" and rest and not rest[0].startswith("-"):
         found.model = rest.pop(0)
     for name, values in pair_up(rest):
+        if not _FLAG_NAME.fullmatch(name):
+            found.notes.append(f"`--{name}` can't be a setting: it is left out")
+            continue
         value: Any = True if not values else values[0] if len(values) == 1 else list(values)
         value = typed(value)
         if name in _MODEL_FLAGS.get(found.engine, ()) and isinstance(value, str):
