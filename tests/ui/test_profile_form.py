@@ -7,78 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from specconsole.core.launching.form_command import plain_command
 from specconsole.core.launching.form_model import LastLaunch
-from specconsole.core.launching.preflight import Finding
-from specconsole.errors import RefusedError
-from specconsole.services.form_desk import FormOrder
 from specconsole.ui.app import ConsoleApp
-from specconsole.ui.screens import profile_form_looks
 from specconsole.ui.screens.profile_form import ProfileForm
 from specconsole.ui.screens.profile_form_actions import ACTIONS
-from tests.ui.conftest import make_app, until
-from tests.ui.fakes import FakeCommands
-from tests.ui.form_fakes import FakeForm, flags_of
+from tests.ui.conftest import until
+from tests.ui.form_fakes import FakeForm
+from tests.ui.form_window import STEPS, TOKENS, fake_form, opened, press, text_of, toasts, value
 from tests.ui.test_keys import burst
 
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeForm:
-    monkeypatch.setattr(profile_form_looks, "QUIET_S", 0.0)
-    flags_of("sglang")  # read before the loop is watched
-    return FakeForm(tmp_path / "profiles")
-
-
-@asynccontextmanager
-async def opened(
-    fake: FakeForm, *keys: str, size: tuple[int, int] = (120, 36), open_by: tuple[str, ...] = ("l", "tab")
-) -> AsyncIterator[tuple[Pilot[None], ProfileForm]]:
-    """The window with the form of `eagle3-topk1` in it, after some keys."""
-    app = make_app()
-    commands = app.desk.commands
-    assert isinstance(commands, FakeCommands)
-    commands.form = fake
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await pilot.press(*open_by)
-        await until(lambda: isinstance(app.screen, ProfileForm) and app.screen.list.size.width, "the form", 20.0)
-        form = app.screen
-        assert isinstance(form, ProfileForm)
-        if keys:
-            await pilot.press(*keys)
-        yield pilot, form
-
-
-def text_of(pilot: Pilot[None]) -> str:
-    """What stands on the screen, line by line."""
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
-
-
-def toasts(pilot: Pilot[None]) -> list[str]:
-    return [note.message for note in pilot.app._notifications]
-
-
-def value(form: ProfileForm, *path: str) -> object:
-    view = form.model.view.by_path.get(path)
-    return None if view is None else view.value
-
-
-def order_of(fake: FakeForm) -> FormOrder:
-    """The last start that was asked for."""
-    order = [call for call in fake.calls if call[0] == "launch"][-1][1]
-    assert isinstance(order, FormOrder)
-    return order
-
-
-STEPS = ("args", "speculative_num_steps")
-TOKENS = ("args", "speculative_num_draft_tokens")
+    return fake_form(tmp_path / "profiles", monkeypatch)
 
 
 async def test_a_value_is_typed_in_place_judged_with_every_letter_and_mended_by_a_key(fake: FakeForm) -> None:
@@ -109,32 +56,32 @@ async def test_a_value_is_typed_in_place_judged_with_every_letter_and_mended_by_
 
 
 async def test_switches_turn_and_choices_go_round_and_are_completed(fake: FakeForm) -> None:
-    async with opened(fake, "slash", *"e metrics", "enter") as (pilot, form):
+    async with opened(fake, "slash", "=e metrics", "enter") as (pilot, form):
         assert form.list.path == ("args", "enable_metrics")
         await pilot.press("space")
         assert value(form, "args", "enable_metrics") is True
         await pilot.press("space")
         assert value(form, "args", "enable_metrics") is None
-        await pilot.press("slash", *"sched po", "enter", *"fc", "enter")
+        await press(pilot, "slash", "=sched po", "enter", "=fc", "enter")
         assert value(form, "args", "schedule_policy") == "fcfs"
         await pilot.press("right")
         assert value(form, "args", "schedule_policy") == "dfs-weight"
-        await pilot.press("enter", *"zz", "enter")
+        await press(pilot, "enter", "=zz", "enter")
         assert "the server takes lpm" in text_of(pilot)
         await pilot.press("escape", "enter", "down", "down", "enter")
         assert value(form, "args", "schedule_policy") == "random"
 
 
 async def test_any_flag_of_the_server_and_any_variable_is_added_by_part_of_its_name(fake: FakeForm) -> None:
-    async with opened(fake, "slash", *"lora ra", "enter") as (pilot, form):
+    async with opened(fake, "slash", "=lora ra", "enter") as (pilot, form):
         assert form.list.section == "raw flags"
-        await pilot.press(*"64", "enter")
+        await press(pilot, "=64", "enter")
         assert value(form, "args", "max_lora_rank") == 64
-        await pilot.press("slash", *"enable_lo", "enter")
+        await press(pilot, "slash", "=enable_lo", "enter")
         assert value(form, "args", "enable_lora") is True
-        await pilot.press("slash", *"EAGLE3_", "enter", "1", "enter")
+        await press(pilot, "slash", "=EAGLE3_", "enter", "1", "enter")
         assert value(form, "env", "EAGLE3_PROFILE") == "1"
-        await pilot.press("slash", *"MY_TOKEN", "enter", *"s3cr3t", "enter")
+        await press(pilot, "slash", "=MY_TOKEN", "enter", "=s3cr3t", "enter")
         assert "looks like a secret" in text_of(pilot)
         await pilot.press("escape")
         assert "s3cr3t" not in str(form.model.own)
@@ -147,9 +94,9 @@ async def test_it_is_saved_to_a_file_of_its_own_and_only_that_is_written_again(f
     before = (fake.folder / "eagle3-topk1.toml").read_bytes()
     async with opened(fake, "2", "j", "j", "right", "s") as (pilot, form):
         await until(lambda: "save as a profile of its own" in text_of(pilot))
-        await pilot.press(*"baseline", "enter")
+        await press(pilot, "=baseline", "enter")
         await until(lambda: "did not write" in text_of(pilot))
-        await pilot.press(*["backspace"] * 8, *"mine", "enter")
+        await press(pilot, "=mine", "enter")
         await until(lambda: ("save", "mine") in fake.calls)
         saved = fake.folder / "mine.toml"
         assert tomllib.loads(saved.read_text()) == {"extends": "eagle3-topk1", "args": {"speculative_num_steps": 4}}
@@ -164,103 +111,6 @@ async def test_it_is_saved_to_a_file_of_its_own_and_only_that_is_written_again(f
         assert saved.read_text().endswith("speculative_num_steps = 5\n# mine\n")
         assert form.model.unsaved
     assert (fake.folder / "eagle3-topk1.toml").read_bytes() == before
-
-
-async def test_a_start_gets_what_is_shown_and_the_form_stays_when_it_fails(fake: FakeForm) -> None:
-    fake.launch_error = RefusedError("port 30000 is held by bob", where="gpu-b", try_="another port")
-    async with opened(fake, "2", "j", "j", "enter", *"4", "ctrl+l") as (pilot, form):
-        await until(lambda: any("held by bob" in toast for toast in toasts(pilot)))
-        assert pilot.app.screen is form
-        [(_, order)] = [call for call in fake.calls if call[0] == "launch"]
-        assert isinstance(order, FormOrder)
-        assert order == FormOrder(form.model.view.profile or order.profile, "gpu-b")
-        assert order.profile.args["speculative_num_steps"] == 4
-        assert order.profile.args["tp_size"] == 2, "as the profile is on that host"
-        fake.launch_error = None
-        await pilot.press("L")
-        await until(lambda: pilot.app.screen is not form)
-        app = pilot.app
-        assert isinstance(app, ConsoleApp)
-        assert app.desk.launch_id == "L2"
-
-
-async def test_a_start_that_is_under_way_is_called_off_by_escape(fake: FakeForm) -> None:
-    fake.launch_gate = asyncio.Event()
-    async with opened(fake, "L") as (pilot, form):
-        await until(lambda: form.launching)
-        await pilot.press("L")
-        assert "a start is under way" in toasts(pilot)
-        await pilot.press("escape")
-        await until(lambda: not form.launching)
-        assert pilot.app.screen is form
-        assert len([call for call in fake.calls if call[0] == "launch"]) == 1
-
-
-async def test_what_forbids_a_start_is_asked_about_and_then_not_looked_for_again(fake: FakeForm) -> None:
-    fake.findings = (Finding("port", "stop", "port 30000 is held by pid 7 (bob)", "another port"),)
-    async with opened(fake) as (pilot, form):
-        await until(lambda: "held by pid 7" in text_of(pilot))
-        await pilot.press("L")
-        await until(lambda: pilot.app.screen is not form)
-        assert "start eagle3-topk1 all the same?" in text_of(pilot)
-        await pilot.press("n")
-        assert not [call for call in fake.calls if call[0] == "launch"]
-        fake.launch_error = RefusedError("no", where="gpu-b")
-        await pilot.press("L", "y")
-        await until(lambda: [call for call in fake.calls if call[0] == "launch"])
-        assert not order_of(fake).preflight
-        # What is held now may be free later: to wait for it is asked about by nobody.
-        fake.launch_error = None
-        await until(lambda: not form.launching)
-        await pilot.press("w")
-        await until(lambda: len([call for call in fake.calls if call[0] == "launch"]) == 2)
-        assert (order_of(fake).when_free, order_of(fake).preflight) == (True, True)
-
-
-async def test_a_running_launch_is_stopped_first_only_when_that_is_said(fake: FakeForm) -> None:
-    async with opened(fake, open_by=("e",)) as (pilot, form):
-        assert form.opening.launch_id == "L1"
-        await pilot.press("L")
-        await until(lambda: "runs on gpu-a" in text_of(pilot))
-        await pilot.press("down", "down", "enter")
-        assert not [call for call in fake.calls if call[0] == "launch"]
-        await pilot.press("L")
-        await until(lambda: pilot.app.screen is not form)
-        await pilot.press("enter")
-        await until(lambda: [call for call in fake.calls if call[0] == "launch"])
-        order = fake.calls[-1][1]
-        assert isinstance(order, FormOrder)
-        assert (order.stop_first, order.profile.args["mem_fraction_static"]) == ("L1", 0.83)
-
-
-async def test_the_cards_change_is_in_the_form_and_can_be_taken_back(fake: FakeForm) -> None:
-    app = make_app()
-    commands = app.desk.commands
-    assert isinstance(commands, FakeCommands)
-    commands.form = fake
-    async with app.run_test(size=(120, 36)) as pilot:
-        app.desk.select("L3")
-        app.screen_of_all.refresh_facts()
-        await pilot.press("e")
-        await until(lambda: isinstance(app.screen, ProfileForm) and app.screen.list.size.width)
-        form = app.screen
-        assert isinstance(form, ProfileForm)
-        assert value(form, "args", "mem_fraction_static") == 0.85
-        assert form.model.unsaved
-        await pilot.press("u")
-        assert value(form, "args", "mem_fraction_static") == 0.83
-        assert not form.model.unsaved
-
-
-async def test_a_read_only_console_says_why_and_writes_nothing(fake: FakeForm) -> None:
-    fake.why = "this console is read-only"
-    async with opened(fake, "2", "j", "j", "right") as (pilot, form):
-        assert value(form, *STEPS) == 4, "looking at what would be is no change"
-        for key in ("L", "s", "S", "w"):
-            await pilot.press(key)
-        assert toasts(pilot).count("this console is read-only") == 4
-        assert [call for call in fake.calls if call[0] != "look"] == []
-        assert sorted(path.name for path in fake.folder.iterdir()) == ["baseline.toml", "eagle3-topk1.toml"]
 
 
 async def test_leaving_asks_when_something_would_be_lost(fake: FakeForm) -> None:
@@ -299,7 +149,7 @@ async def test_paths_are_completed_from_the_host(fake: FakeForm) -> None:
     }
     async with opened(fake, "2", "enter") as (pilot, form):
         assert form.list.path == ("draft_model",)
-        await pilot.press(*"/data/models/d")
+        await press(pilot, "=/data/models/d")
         await until(lambda: len(form.suggestions.values) == 2)
         await pilot.press("tab")
         assert form.editor.value == "/data/models/draft-"

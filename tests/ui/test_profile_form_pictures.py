@@ -10,11 +10,10 @@ import pytest
 import textual
 
 from specconsole.core.launching.form_model import LastLaunch
-from specconsole.ui.screens import profile_form_looks
 from specconsole.ui.screens.profile_form import ProfileForm
 from tests.ui.conftest import make_app, until
 from tests.ui.fakes import FakeCommands
-from tests.ui.form_fakes import FakeForm, flags_of
+from tests.ui.form_window import fake_form, press
 from tests.ui.test_pictures import MADE_WITH, Album, settle
 
 pytestmark = pytest.mark.skipif(textual.__version__ != MADE_WITH, reason=f"pictures were made with Textual {MADE_WITH}")
@@ -23,10 +22,8 @@ pytestmark = pytest.mark.skipif(textual.__version__ != MADE_WITH, reason=f"pictu
 @pytest.mark.may_block("reads and writes pictures")
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_form(size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile_form_looks, "QUIET_S", 0.0)
-    flags_of("sglang")
     album, app = Album(tmp_path), make_app()
-    fake = FakeForm(tmp_path / "profiles")
+    fake = fake_form(tmp_path / "profiles", monkeypatch)
     was = replace(fake.profile, args={**fake.profile.args, "mem_fraction_static": 0.88, "speculative_num_steps": 5})
     fake.last = LastLaunch("L1", was, "gpu-b", None, {"page_size": 1, "chunked_prefill_size": 8192})
     commands = app.desk.commands
@@ -44,10 +41,10 @@ async def test_the_form(size: tuple[int, int], tmp_path: Path, monkeypatch: pyte
             app.theme = theme
             await settle(pilot)
             album.add(f"form-{suffix}-{theme}", app)
-        await pilot.press("5", "slash", *"sched", "enter")
+        await press(pilot, "5", "slash", "=sched", "enter")
         await settle(pilot)
         album.add(f"form-typing-{suffix}", app)
-        await pilot.press("escape", "slash", *"lora")
+        await press(pilot, "escape", "slash", "=lora")
         await settle(pilot)
         album.add(f"form-find-{suffix}", app)
     assert not album.differ, f"differ, see {tmp_path}"

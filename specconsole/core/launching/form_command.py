@@ -124,19 +124,6 @@ def _changes_in(key: str, before: Any, after: Any) -> Iterator[Change]:
         yield Change(key, value_text(before), value_text(after))
 
 
-def changes_text(found: tuple[Change, ...]) -> str:
-    """`speculative_num_steps 3 → 4 · + page_size 64 · − max_running_requests 48`."""
-    parts: list[str] = []
-    for one in found:
-        if not one.before:
-            parts.append(f"+ {one.key} {one.after}")
-        elif not one.after:
-            parts.append(f"− {one.key} {one.before}")
-        else:
-            parts.append(f"{one.key} {one.before} → {one.after}")
-    return " · ".join(parts)
-
-
 def plain_command(units: tuple[Unit, ...]) -> str:
     """The command line to copy."""
     return " ".join(unit.text for unit in units)

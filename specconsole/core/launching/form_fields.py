@@ -205,11 +205,6 @@ class _Fields:
         return found
 
 
-def flag_field(flag: Flag) -> FormField:
-    """The field of a flag that is to be added to the raw ones."""
-    return _flag_field(flag.name.lstrip("-").replace("-", "_"), "raw flags", None, flag, (), True)
-
-
 def _flag_field(
     name: str, section: Section, kind: Kind | None, flag: Flag | None, suggestions: tuple[str, ...], read: bool
 ) -> FormField:

@@ -16,7 +16,6 @@ from specconsole.core.launching.form_fields import FieldPath
 from specconsole.core.launching.inherit import Layer, resolve
 from specconsole.core.launching.profile import Profile
 from specconsole.core.launching.profile_table import escaped, profile_table
-from specconsole.errors import SpecconsoleError
 
 Table = Mapping[str, Any]
 
@@ -213,12 +212,3 @@ def _taken_over(base: Base, own: Table, path: FieldPath, theirs: Any, mine: Any)
     if path[0] in ("description", "tags", "engine_version") and base.parents:
         return dict(own)
     return take_away(base, own, path) if mine is None else put(base, own, path, escaped(mine))
-
-
-def problem(base: Base, own: Table) -> SpecconsoleError | None:
-    """Why the layer makes no profile; None when it does."""
-    try:
-        seen(base, own)
-    except SpecconsoleError as error:
-        return error
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -279,5 +279,3 @@ def tabs_line(
 
 
 _BRIEF = {"speculation": "spec", "parallelism": "parallel", "environment": "env", "raw flags": "raw"}
-
-State = Literal["unsaved", "saved", "new"]
