@@ -129,6 +129,7 @@ def test_a_beginning_that_several_have_names_them(verbs: Verbs, tmp_path: Path) 
     assert {row["key"] for row in same["rows"] if row["section"] == "flags" and row["differs"]} == set()
 
 
+@pytest.mark.faults
 def test_what_only_a_lost_folder_knew_is_unknown(verbs: Verbs, tmp_path: Path) -> None:
     one = launched(verbs, write_profile(tmp_path, "one", [sys.executable, "-c", "pass"]))
     other = launched(verbs, write_profile(tmp_path, "other", [sys.executable, "-c", "pass", "--flag", "2"]))
@@ -202,6 +203,7 @@ def test_relaunch_is_as_launched_or_as_proposed(verbs: Verbs, tmp_path: Path) ->
     assert verbs("--read-only", "relaunch", "dies").status == 5
 
 
+@pytest.mark.faults
 def test_relaunch_names_whom_it_would_stop(verbs: Verbs, tmp_path: Path) -> None:
     first = launched(verbs, write_profile(tmp_path, "p", victim_argv()))
     requested = Path(first["log_path"]).parent / "requested.json"

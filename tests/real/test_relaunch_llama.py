@@ -23,7 +23,7 @@ from tests.cli.console import write_profile
 from tests.support.llama import MODULE
 from tests.support.waiting import free_port
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
 
 def answers(view: LaunchView) -> bool:
