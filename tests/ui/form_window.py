@@ -30,15 +30,19 @@ def fake_form(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeForm:
 
 @asynccontextmanager
 async def opened(
-    fake: FakeForm, *keys: str, size: tuple[int, int] = (120, 36), open_by: tuple[str, ...] = ("l", "tab")
+    fake: FakeForm, *keys: str, size: tuple[int, int] = (120, 36), open_by: tuple[str, ...] = ()
 ) -> AsyncIterator[tuple[Pilot[None], ProfileForm]]:
-    """The window with the form of `eagle3-topk1` in it, after some keys."""
+    """The window with the form of `eagle3-topk1` in it, after some keys; `open_by`: keys that open it."""
     app = make_app()
     commands = app.desk.commands
     assert isinstance(commands, FakeCommands)
     commands.form = fake
     async with app.run_test(size=size, notifications=True) as pilot:
-        await pilot.press(*open_by)
+        if open_by:
+            await pilot.press(*open_by)
+        else:
+            opening = await fake.open_profile("eagle3-topk1", "gpu-b")
+            await app.push_screen(ProfileForm(app.desk, fake, opening, flags_of("sglang")))
         await until(lambda: isinstance(app.screen, ProfileForm) and app.screen.list.size.width, "the form", 20.0)
         form = app.screen
         assert isinstance(form, ProfileForm)

@@ -25,7 +25,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeForm:
 
 async def test_a_start_gets_what_is_shown_and_the_form_stays_when_it_fails(fake: FakeForm) -> None:
     fake.launch_error = RefusedError("port 30000 is held by bob", where="gpu-b", try_="another port")
-    async with opened(fake, "2", "j", "j", "enter", *"4", "ctrl+l") as (pilot, form):
+    async with opened(fake, "2", "j", "j", "enter", "4", "ctrl+l", open_by=("l", "tab")) as (pilot, form):
         await until(lambda: any("held by bob" in toast for toast in toasts(pilot)))
         assert pilot.app.screen is form
         [(_, order)] = [call for call in fake.calls if call[0] == "launch"]
