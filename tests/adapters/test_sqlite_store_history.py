@@ -51,7 +51,7 @@ def ids(rows: tuple[HistoryRow, ...]) -> list[str]:
 async def test_what_is_found_by_words(store: SqliteStore) -> None:
     oom = {"failure": {"class": "gpu-oom", "line": "CUDA out of memory. Tried to allocate 2.38 GiB"}}
     await store.put_launches([
-        launch(1), launch(2, "tree-16", "failed", facts=oom), 
+        launch(1), launch(2, "tree-16", "failed", facts=oom),
         launch(3, host="gpu-b", asked={"tags": [], "env": {"FÜR": "x"}}),
     ])  # fmt: skip
     await store.put_annotations([entry("L1", "note", "Faster on a cold GPU", 1.0)], on_host=True)

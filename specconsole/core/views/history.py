@@ -100,7 +100,7 @@ class HistoryRow:
         shape.pop("annotations")
         shape.pop("profile_tags")
         notes = [asdict(note) for note in self.annotations.notes]
-        named = {"state": self.state or None, "outcome": self.outcome or None, "cause": self.cause or None, "cause_line": self.cause_line or None}
+        named = {name: shape[name] or None for name in ("state", "outcome", "cause", "cause_line")}
         return {**shape, **named, "duration_s": self.duration_s, "tags": list(self.tags), "notes": notes}
 
 
