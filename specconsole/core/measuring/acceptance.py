@@ -98,7 +98,8 @@ def from_sglang_requests(records: Sequence[RequestRecord]) -> Acceptance:
     # histogram[k] steps took exactly k drafts: position p was accepted in all steps with k >= p.
     positions = tuple(sum(histogram[p:]) / total for p in range(1, len(histogram))) if total else ()
     return Acceptance(
-        accept_length=1.0 + accepted / steps,
+        # By the tokens that came, not by the drafts that were right: a last step is cut at the limit (seen: 0.5.17).
+        accept_length=(tokens - len(good)) / steps,
         target_steps=steps,
         accepted_drafts=accepted,
         proposed_drafts=proposed if proposed_known else None,

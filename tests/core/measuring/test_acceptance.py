@@ -56,6 +56,13 @@ def test_counters_count_steps_without_a_draft_and_the_engine_figure_does_not() -
     assert found.per_position_ratio == pytest.approx((0.8, 0.6, 0.2))
 
 
+def test_sglang_counts_right_drafts_beyond_the_last_token_too() -> None:
+    # 255 decode tokens in 85 steps; the last step had three right drafts and room for one token.
+    found = from_sglang_requests([answered(256, {"spec_verify_ct": 85, "spec_num_correct_drafts": 173})])
+    assert found.accept_length == pytest.approx(3.0)
+    assert found.accepted_drafts == 173
+
+
 def test_drafts_accepted_beyond_the_last_token_make_no_step_fewer() -> None:
     # Twelve requests of 256 tokens as vLLM 0.32 counts them: each last step is cut at the limit, its drafts are not.
     found = from_counters(
