@@ -8,6 +8,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +20,8 @@ from specconsole.errors import SpecconsoleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from textual.app import App
 
     from specconsole.ui.screens.profile_form import ProfileForm
 
@@ -115,12 +119,27 @@ def _write(path: Path, content: str) -> None:
     path.chmod(0o600)
 
 
+@contextmanager
+def _nothing_written(app: App[object]) -> Iterator[None]:
+    """Drops titles and bells while the terminal is lent: the thread that writes has ended, and the 31st write would
+    wait for it for ever (Textual 8.2.8, `WriterThread`)."""
+    driver = app._driver
+    if driver is None:
+        yield
+        return
+    vars(driver)["write"] = lambda data: None
+    try:
+        yield
+    finally:
+        del vars(driver)["write"]
+
+
 async def _edit(form: ProfileForm, words: list[str], path: Path, before: str) -> None:
     from textual.app import SuspendNotSupported
 
     try:
         # Paints are held back: the terminal is the editor's. The loop goes on, and with it every link to a host.
-        with form.app.batch_update(), form.app.suspend():
+        with form.app.batch_update(), form.app.suspend(), _nothing_written(form.app):
             done = await asyncio.to_thread(subprocess.run, [*words, str(path)], check=False)
     except SuspendNotSupported:
         form.console_app.say("this terminal can't be lent to an editor", severity="error")
