@@ -31,7 +31,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Compiled first: hundreds of consoles are started, and where Python is told to write no byte code each would compile anew.
 test: $(VENV)/.dev lint
+	$(BIN)/python -m compileall -q -j 2 specconsole tests benchmarks
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Long fault-injection rounds: broken links, killed consoles.

@@ -140,7 +140,9 @@ def preflight_tools(folder: Path) -> PreflightTools:
     from specconsole.services.server_flags import FlagShelf
 
     store = FlagStore(folder / "flags")
-    return PreflightTools(hardware_tools(), FlagShelf(store.read, store.keep, built_in_catalogue, store.slow, store.keep_slow))
+    return PreflightTools(
+        hardware_tools(), FlagShelf(store.read, store.keep, built_in_catalogue, store.slow, store.keep_slow)
+    )
 
 
 def system_clock() -> Clock:

@@ -15,7 +15,6 @@ from specconsole.services.evidence import collect_evidence, gpu_table, last_line
 from tests.support.waiting import until
 from tests.ui.fakes import BytesLines, hosts, log_bytes, stalled
 
-
 VICTIM = """
 import time
 def all_reduce():
