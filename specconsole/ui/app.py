@@ -15,6 +15,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.theme import Theme
 
+from specconsole.ui.driver import HangUpDriver
 from specconsole.ui.errands import Errands
 from specconsole.ui.formatters import safe, safe_lines
 from specconsole.ui.keymap import ACTIONS, Action
@@ -80,7 +81,7 @@ class ConsoleApp(App[None]):
         """Names of what was called off because the window was left before it had ended."""
         self.painted = asyncio.Event()
         """Set with the first paint: what takes long to start may begin."""
-        super().__init__()
+        super().__init__(driver_class=HangUpDriver)
         for theme in themes:
             self.register_theme(theme)
         self._begin_with_theme(self.state.theme if self.state.theme in self.available_themes else DEFAULT_THEME)
@@ -118,8 +119,8 @@ class ConsoleApp(App[None]):
             return
         themes, problems = await asyncio.to_thread(self._more_themes)
         for theme in themes:
-            self._own_themes[theme.name] = theme
             self.register_theme(theme)
+        self._own_themes |= {theme.name: theme for theme in themes}
         for problem in problems:
             self._say(problem, "configuration", "warning")
 

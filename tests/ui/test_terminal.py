@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tmux import Tmux
-from tests.support.waiting import wait_until
+from tests.support.waiting import is_alive, wait_until
 
 ROOT = Path(__file__).parents[2]
 FLOOD = [sys.executable, "-m", "tests.ui.flood"]
@@ -95,6 +95,15 @@ def test_signals_leave_the_terminal_as_it_was(start_tmux: Callable[..., Tmux], n
     assert tmux.exit_status() == 0
     wait_until(lambda: not tmux.alternate_screen() and tmux.cursor_visible(), what="the terminal is as it was")
     assert b"\x1b[?1000l" in tmux.raw()[-2000:]
+
+
+def test_a_terminal_that_is_taken_away_ends_the_window(start_tmux: Callable[..., Tmux]) -> None:
+    tmux = start_tmux([*FLOOD, "--rate", "100"], columns=120, rows=40, cwd=ROOT)
+    tmux.wait_for("following")
+    pane = int(tmux._tmux("display-message", "-p", "#{pane_pid}"))
+    child = int(Path(f"/proc/{pane}/task/{pane}/children").read_text().split()[0])
+    tmux._tmux("kill-server")
+    wait_until(lambda: not is_alive(child), what="the window has ended", timeout_s=60)
 
 
 def test_resizing_at_any_moment_and_few_colours(start_tmux: Callable[..., Tmux]) -> None:
