@@ -367,7 +367,7 @@ class Benches:
         if board.results.rows:
             # Rows change with a point, the line below them every second.
             note = "; ".join(progress_text(v) for v in self.views if not v.over) or board.results.note
-            board.publish_results(replace(board.results, note=note))
+            board.publish_results(board.results._replace(note=note))
         else:
             board.publish_results(results_view((), self.views))
         if view.launch_id in board.launches:

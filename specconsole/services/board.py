@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from specconsole.core.views.result import ResultsView
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 FactKind = Literal["phase-changed", "answers", "failed", "stopped", "stalled", "host-lost", "host-back", "asks", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """Something that happened once."""
 
     seq: int

@@ -33,6 +33,7 @@ _SCHEMA = 1
 _SAVE_EVERY_S = 1.0
 _FEED_BYTES = 256 * 1024
 _JUST_BEGUN_S = 3.0
+_LAST_STEP_S = 5.0
 _QUIET_LOOKS = 3
 """A follower between two files of a rotation looks twice before it goes on."""
 
@@ -323,8 +324,16 @@ class LogIntake:
         await asyncio.to_thread(replace_file, self._folder / "checkpoint.json", json.dumps(state).encode())
 
     async def close(self) -> None:
-        """Saves and closes; everything stays on the disk. Where nothing can be written the last checkpoint holds."""
+        """Saves and closes; everything stays on the disk. Where nothing can be written the last checkpoint holds.
+
+        A step whose asker is gone is waited for: in the middle of one, what the follower has read and what the spool
+        holds differ, and a checkpoint of that would lose the difference.
+        """
         try:
+            if self._step is not None and not (await asyncio.wait({self._step}, timeout=_LAST_STEP_S))[0]:
+                self._step.cancel()
+                await asyncio.wait({self._step}, timeout=1.0)
+                return
             with suppress(SpecconsoleError):
                 await self.save()
         finally:

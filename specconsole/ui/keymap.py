@@ -7,10 +7,9 @@ bindings are all drawn from this one table.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from textual.binding import Binding
 
@@ -19,8 +18,7 @@ from specconsole.errors import BadInputError
 Scope = Literal["any", "log", "launches", "hosts", "results"]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing that a key, a click, the palette or a form can do."""
 
     action_id: str
@@ -164,7 +162,7 @@ def read_keymap(path: Path) -> tuple[Action, ...]:
         if not isinstance(value, str) or not value.strip():
             raise BadInputError(f'{name}: a key\'s name is wanted, as in "ctrl+r"', where=str(path))
     actions = tuple(
-        replace(action, keys=keys[action.action_id].replace(" ", "")) if action.action_id in keys else action
+        action._replace(keys=keys[action.action_id].replace(" ", "")) if action.action_id in keys else action
         for action in ACTIONS
     )
     _refuse_shared_keys(actions, path)

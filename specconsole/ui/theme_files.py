@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ def _widget_variables(extra: dict[str, str], colors: dict[str, str]) -> dict[str
 
 def _levels(table: Any, path: Path) -> dict[str, str]:
     """`[levels]`: from where a GPU's figure is a warning or an error, as `hot-c = 85`."""
-    names = [field.name.replace("_", "-") for field in fields(GpuLevels)]
+    names = [name.replace("_", "-") for name in GpuLevels._fields]
     if not isinstance(table, dict):
         raise BadInputError("[levels] must be a table", where=str(path))
     for key, value in table.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ class Done:
     @property
     def problem(self) -> str:
         """The one line that a failed verb may leave, without the narration before it."""
-        lines = [line for line in self.err.splitlines() if line.startswith("specconsole ")]
+        lines = [line for line in self.err.splitlines() if re.match(r"specconsole[ :]", line)]
         assert len(lines) == 1, self.err
         return lines[0]
 

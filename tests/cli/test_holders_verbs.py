@@ -33,7 +33,7 @@ def test_in_a_terminal_it_is_typed(
     start_victim: StartVictim, start_tmux: StartTmux, specconsole_argv: list[str]
 ) -> None:
     victim = start_victim("--port", "0")
-    terminal = start_tmux([*specconsole_argv, "evict", str(victim.pid)])
+    terminal = start_tmux([*specconsole_argv, "evict", str(victim.pid)], columns=240)
     assert f"holds port {victim.port}" in terminal.wait_for("to end it:").replace("\n", " ")
     assert is_alive(victim.pid)
     terminal.keys(str(victim.pid), "Enter")

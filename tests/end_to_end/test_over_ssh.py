@@ -118,6 +118,8 @@ async def test_launched_followed_through_cuts_and_stopped_with_no_secret_anywher
     assert environ_of(pid)[b"HF_TOKEN"] == SECRET.encode()  # it did arrive
     following = await alice.start("logs", launch_id, "--host", "gpu", "--follow", "--raw")
     assert following.stdout is not None
+    # The first connection stands: what is cut from here on is a console that follows.
+    written = await asyncio.wait_for(following.stdout.read(1), 60)
     reading = asyncio.create_task(following.stdout.read())
     for _ in range(3):
         await asyncio.sleep(0.4)
@@ -125,9 +127,9 @@ async def test_launched_followed_through_cuts_and_stopped_with_no_secret_anywher
     status, _, err_text = await alice.does("stop", launch_id, "--host", "gpu")
     assert status == 0, err_text
     assert not is_alive(pid)
-    written = await asyncio.wait_for(reading, 60)
+    written += await asyncio.wait_for(reading, 60)
     log = Path(launch["log_path"]).read_bytes()
-    assert written == log
+    assert written == log, (await following.stderr.read()).decode()
     assert servers(launch_id) == []
     await following.wait()
     assert not seen

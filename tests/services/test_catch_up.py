@@ -29,7 +29,8 @@ def write_log(path: Path, size_bytes: int) -> None:
     """A real start, then the same megabyte of decode lines again and again, then a last one that differs."""
     block = b"".join(DECODE % (n % 60, n % 9) for n in range(5200))
     with path.open("wb") as file:
-        file.write(START.read_bytes())
+        # Up to the order to end: what follows is a server that serves.
+        file.write(START.read_bytes().partition(b"[2026-11-29 14:39:57] SIGTERM")[0])
         while file.tell() < size_bytes:
             file.write(block)
         file.write(DECODE % (59, 77))

@@ -7,6 +7,8 @@ import json
 import os
 import random
 import stat
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from specconsole.adapters.local import LocalTransport
 from specconsole.core.reading.model import Reading
 from specconsole.core.reading.reading import read_bytes
 from specconsole.services.log_intake import LogIntake
+from specconsole.services.spool import Spool
 from tests.support.fake_clock import FakeClock
 
 LOG = Path(__file__).parent / "data" / "sglang-start.log"
@@ -220,3 +223,36 @@ async def test_two_askers_at_once_and_one_that_is_cancelled_read_nothing_twice_a
     assert one.spool.path.read_bytes() == written
     assert one.reader.reading(None).bytes == len(written)
     await one.close()
+
+
+async def test_closed_in_the_middle_of_a_step_the_next_console_misses_nothing(
+    tmp_path: Path, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"first\n")
+    one = intake(path, tmp_path / "spool", fake_clock)
+    await one.open()
+    await read_all(one)
+    append, writing = Spool.append, threading.Event()
+
+    def slowly(spool: Spool, data: bytes) -> None:
+        writing.set()
+        time.sleep(0.3)
+        append(spool, data)
+
+    monkeypatch.setattr(Spool, "append", slowly)
+    with path.open("ab") as file:
+        file.write(b"second\n")
+    asker = asyncio.create_task(one.advance())
+    await asyncio.to_thread(writing.wait, 10)
+    asker.cancel()
+    await asyncio.gather(asker, return_exceptions=True)
+    await one.close()
+    with path.open("ab") as file:
+        file.write(b"third\n")
+    other = intake(path, tmp_path / "spool", fake_clock)
+    await other.open()
+    await other.drain()
+    assert other.spool is not None
+    assert other.spool.path.read_bytes() == b"first\nsecond\nthird\n"
+    await other.close()

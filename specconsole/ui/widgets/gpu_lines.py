@@ -6,8 +6,7 @@ Colour only repeats what the text says: what is wrong has a letter or a sign as 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
@@ -25,8 +24,7 @@ HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GpuLevels:
+class GpuLevels(NamedTuple):
     """From where a figure is shown as a warning or as an error; a theme may set each one (`gpu-warm-c`)."""
 
     warm_c: float = 80.0
@@ -40,9 +38,9 @@ class GpuLevels:
     def of_theme(cls, variables: Mapping[str, str]) -> GpuLevels:
         """Levels from a theme's variables; what is no number keeps its default."""
         found = {}
-        for field in fields(cls):
+        for name in cls._fields:
             try:
-                found[field.name] = float(variables[f"gpu-{field.name.replace('_', '-')}"])
+                found[name] = float(variables[f"gpu-{name.replace('_', '-')}"])
             except (KeyError, ValueError):
                 continue
         return cls(**found)
