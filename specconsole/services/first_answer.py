@@ -15,7 +15,9 @@ _FRESH_S = 3.0
 class FirstAnswer:
     """Of one launch; `after_s` is None while it is not known."""
 
-    def __init__(self, launcher: Launcher, clock: Clock, record: LaunchRecord) -> None:
+    def __init__(self, launcher: Launcher, clock: Clock, record: LaunchRecord, *, keeps: bool = True) -> None:
+        """`keeps`: it may be written into the launch's folder, for other consoles."""
+        self._keeps = keeps
         self._launcher = launcher
         self._clock = clock
         self._recorded = False
@@ -45,6 +47,8 @@ class FirstAnswer:
         if not saw_silence and age_s >= _FRESH_S:
             return
         self.after_s = age_s
+        if not self._keeps:
+            return
         # Only a convenience for other consoles; our own history has it.
         with suppress(SpecconsoleError, TimeoutError):
             await self._launcher.mark_answered(self._record.launch_id, age_s)

@@ -64,9 +64,10 @@ class LaunchWatch:
         on_answered: Answered,
         account: AccountWatch,
         http: HttpClient,
+        first_answer: FirstAnswer,
     ) -> None:
         self.record, self._ended_before_us = record, record.over
-        self._first_answer = FirstAnswer(launcher, clock, record)
+        self._first_answer = first_answer
         self.intake = intake
         self._launcher = launcher
         self._board = board

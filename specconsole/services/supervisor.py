@@ -25,6 +25,7 @@ from specconsole.services.account_watch import AccountWatch
 from specconsole.services.accounts import Accounts
 from specconsole.services.answers import Answers
 from specconsole.services.board import Board
+from specconsole.services.first_answer import FirstAnswer
 from specconsole.services.gpu_memory import MemoryKeeper
 from specconsole.services.known_places import KnownPlaces
 from specconsole.services.launch import LaunchWatch
@@ -297,6 +298,7 @@ class Supervisor:
             partial(self._answered, tools.memory),
             AccountWatch(Accounts(tools.transport, self.parts.store, self.parts.clock), api, http, adopted=adopted),
             http,
+            FirstAnswer(tools.launcher, self.parts.clock, record, keeps=not self.why_no_change(tools.name)),
         )
         self.watches[record.launch_id] = watch
         watch.publish()

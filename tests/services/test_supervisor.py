@@ -134,3 +134,18 @@ async def test_a_second_console_sees_and_follows_what_the_first_started(console:
         await console.commands.stop(launch_id)
         ended = await other.supervisor.wait(launch_id, lambda view: view.state in ENDED, timeout_s=30)
         assert ended.state == "stopped"
+
+
+async def test_a_console_that_only_looks_leaves_the_launchs_folder_as_it_was(profile: Path) -> None:
+    async with open_supervisor(("local",)) as first:
+        launch_id = await first.commands.launch(LaunchOrder(str(profile), "local"))
+        folder = Path(first.supervisor.find(launch_id).record.folder)
+    before = await asyncio.to_thread(os.listdir, folder)
+    async with open_supervisor(("local",), read_only=True) as other:
+        await other.supervisor.discovered("local")
+        view = await other.supervisor.wait(launch_id, answers, timeout_s=90)
+        assert view.state == "answers"
+    assert sorted(await asyncio.to_thread(os.listdir, folder)) == sorted(before)
+    async with open_supervisor(("local",)) as last:
+        await last.supervisor.discovered("local")
+        await last.commands.stop(launch_id)
