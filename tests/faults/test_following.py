@@ -132,7 +132,7 @@ class Following:
     async def rest(self, truth: bytes) -> None:
         quiet = 0
         async with asyncio.timeout(60):
-            while quiet < 25:
+            while quiet < 125:  # five seconds: a starved machine may need one for a connection's first look
                 before = self.local.size, len(self.local.marks)
                 await asyncio.sleep(0.04)
                 quiet = quiet + 1 if before == (self.local.size, len(self.local.marks)) and self.link.connected else 0
