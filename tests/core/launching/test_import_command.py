@@ -211,7 +211,7 @@ def test_the_command_inside_its_wrappers(text: str, argv: list[str]) -> None:
 
 def test_settings_and_what_becomes_of_secrets() -> None:
     found = import_command(
-        "source /opt/venv/bin/activate; cd /work\nHF_TOKEN=hf_abc NCCL_ALGO=Tree python -m sglang.launch_server "
+        "source /opt/venv/bin/activate; cd /srv/run\nHF_TOKEN=hf_abc NCCL_ALGO=Tree python -m sglang.launch_server "
         "--model-path /m --speculative-draft-model-path /d --tp 8 --mem-fraction-static 0.85 --api-key sk-123 "
         "--host 0.0.0.0 --port 30000 --cuda-graph-bs 1 2 4 --disable-radix-cache > out.log 2>&1 &"
     )
@@ -221,7 +221,7 @@ def test_settings_and_what_becomes_of_secrets() -> None:
     assert found.args == {
         "tp": 8, "mem_fraction_static": 0.85, "cuda_graph_bs": [1, 2, 4], "disable_radix_cache": True,
     }  # fmt: skip
-    assert (found.environment, found.working_dir, found.log_path) == ("/opt/venv", "/work", "out.log")
+    assert (found.environment, found.working_dir, found.log_path) == ("/opt/venv", "/srv/run", "out.log")
     assert found.env == {"NCCL_ALGO": "Tree"}
     assert found.secrets == {"HF_TOKEN": "env:HF_TOKEN"}
     everything = repr(found.args) + repr(found.env) + repr(found.notes)
