@@ -125,7 +125,7 @@ async def test_sglang_with_drafts_that_do_not_fit(
     await watched.stop(console, start)
 
     wide = replace(recipe, draft_model=str(tmp_path / "wide")).write(tmp_path, name="wide")
-    assert await forbidden(console, wide, sshd.accounts[0]) == [("draft", "fc-shape")]
+    assert await forbidden(console, wide, sshd.accounts[0]) == [("draft", "hidden-size"), ("draft", "fc-shape")]
     start = await watched.start(console, sshd.accounts[0], wide, preflight=False)
     view = await console.supervisor.wait(start.launch_id, lambda view: failed_as(view) is not None, timeout_s=400)
     assert failed_as(view) == "draft-mismatch"
