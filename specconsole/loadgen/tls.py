@@ -5,12 +5,11 @@ The kernel can't say when a decrypted byte came, so arrivals are stamped when th
 
 from __future__ import annotations
 
-import errno
 import socket
 import ssl
 from typing import Any, Optional, Tuple
 
-from .wire import Exchange, connect_class
+from .wire import Exchange
 
 
 class Tls:
@@ -32,9 +31,7 @@ class TlsExchange(Exchange):
 
     def on_writable(self) -> None:
         if self.state == "connecting":
-            status = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if status:
-                self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
+            if not self._connected():
                 return
             try:
                 self.sock = self._tls.context.wrap_socket(

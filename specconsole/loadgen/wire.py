@@ -82,13 +82,18 @@ class Exchange:
     def on_writable(self) -> None:
         """Goes on with connecting or sending."""
         if self.state == "connecting":
-            status = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if status:
-                self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
+            if not self._connected():
                 return
             self.state = "sending"
         if self.state == "sending":
             self._send()
+
+    def _connected(self) -> bool:
+        """How connecting ended; False when it failed, which is then told."""
+        status = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if status:
+            self._fail(connect_class(status), errno.errorcode.get(status, str(status)))
+        return not status
 
     def _begin(self) -> None:
         """A kept connection takes the request at once; so does a new one to this machine."""

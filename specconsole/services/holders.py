@@ -53,7 +53,7 @@ class HostHolders:
         notes: list[str] = []
         listeners: Sequence[core.Listener] = ()
         if gpu is None:
-            done = await self._transport.run_sh(core.LISTENERS, [] if port is None else [str(port)])
+            done = await self._transport.run_sh(probes.PORT_HOLDERS, [] if port is None else [str(port)])
             listeners = core.parse_listeners(done.stdout)
             for one in listeners:
                 if not one.pids:

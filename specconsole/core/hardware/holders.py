@@ -1,6 +1,6 @@
 """Who holds ports and GPUs of a host, in full: what /proc shows of a process and of those around it.
 
-`LISTENERS` finds who listens, `LOOK` describes processes, `LIVES` tells whether one still runs.
+`probes.PORT_HOLDERS` finds who listens, `LOOK` describes processes, `LIVES` tells whether one still runs.
 """
 
 from __future__ import annotations
@@ -14,23 +14,6 @@ from specconsole.core.hardware.values import clean
 from specconsole.core.launching.masking import mask_text
 from specconsole.core.launching.script import IDENTITY, LAUNCH_VARIABLE
 from specconsole.core.launching.stopping import describe_age
-
-# $1: a port, or nothing for all. Rows of listening sockets (state 0A, proc_net_tcp), then the descriptors of those
-# sockets that this account may see.
-LISTENERS = """\
-{
-hex=.*; [ -n "$1" ] && hex=$(printf '%04X' "$1")
-printf '#listen\\n'
-rows=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -E "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:0000 0A ")
-printf '%s\\n' "$rows"
-inodes=$(printf '%s\\n' "$rows" | while read -r _ _ _ _ _ _ _ _ _ inode _; do printf '%s' "${inode:+$inode|}"; done)
-printf '#fd\\n'
-if [ -n "$inodes" ]; then
-  ls -ln /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc/|socket:\\[(${inodes%|})\\]" | grep -B1 'socket:'
-fi
-printf '#end\\n'
-}
-"""
 
 # $@: process ids. `chain` are the probe's own shell and all above it: through them this console is there.
 LOOK = f"""\
@@ -158,7 +141,7 @@ class Looked:
 
 
 def parse_listeners(output: bytes) -> tuple[Listener, ...]:
-    """The answer of `LISTENERS`, by port."""
+    """The answer of `probes.PORT_HOLDERS`, by port."""
     text = output.decode("utf-8", "replace")
     rows, _, listing = text.partition("#listen\n")[2].partition("#fd\n")
     sockets: dict[int, tuple[int, int]] = {}

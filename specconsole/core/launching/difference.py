@@ -139,39 +139,39 @@ def _launch(left: LaunchSide, right: LaunchSide) -> Table:
     return table
 
 
-def _flags(left: LaunchSide, right: LaunchSide) -> Table:
-    table = Table("flags")
-    ours, theirs = left.flags, right.flags
-    if ours is None and theirs is None:
-        table.add("command line", None, None, (False, False))
-    table.add_all(ours, theirs)
+def _whole(
+    title: Section,
+    blank: str,
+    left: Mapping[str, Any] | None,
+    right: Mapping[str, Any] | None,
+    *,
+    same: Callable[[Any, Any], bool] | None = None,
+    complete: bool = True,
+) -> Table:
+    """A table of two mappings; `blank` is its one row where neither side knows anything."""
+    table = Table(title)
+    if left is None and right is None:
+        table.add(blank, None, None, (False, False))
+    table.add_all(left, right, same=same, complete=complete)
     return table
+
+
+def _flags(left: LaunchSide, right: LaunchSide) -> Table:
+    return _whole("flags", "command line", left.flags, right.flags)
 
 
 def _settings(left: LaunchSide, right: LaunchSide) -> Table:
-    table = Table("settings")
-    ours, theirs = left.settings, right.settings
-    if ours is None and theirs is None:
-        table.add("by the server's own account", None, None, (False, False))
-    table.add_all(ours, theirs, same=same_value, complete=left.settings_complete and right.settings_complete)
-    return table
+    complete = left.settings_complete and right.settings_complete
+    account = "by the server's own account"
+    return _whole("settings", account, left.settings, right.settings, same=same_value, complete=complete)
 
 
 def _versions(left: LaunchSide, right: LaunchSide) -> Table:
-    table = Table("versions")
-    if not left.versions and not right.versions:
-        table.add("version", None, None, (False, False))
-    table.add_all(left.versions or None, right.versions or None, complete=False)
-    return table
+    return _whole("versions", "version", left.versions or None, right.versions or None, complete=False)
 
 
 def _environment(left: LaunchSide, right: LaunchSide) -> Table:
-    table = Table("environment")
-    ours, theirs = left.environment, right.environment
-    if ours is None and theirs is None:
-        table.add("variables", None, None, (False, False))
-    table.add_all(ours, theirs)
-    return table
+    return _whole("environment", "variables", left.environment, right.environment)
 
 
 def _phases(left: LaunchSide, right: LaunchSide) -> Table:

@@ -94,10 +94,11 @@ done
 }}
 """
 
-# $1: a port. Listening sockets of both families (state 0A, proc_net_tcp), then the holders that we may see.
+# $1: a port, or nothing for all. Listening sockets of both families (state 0A, proc_net_tcp), then the holders that we
+# may see.
 PORT_HOLDERS = """\
 {
-hex=$(printf '%04X' "$1")
+hex=.*; [ -n "$1" ] && hex=$(printf '%04X' "$1")
 printf '#listen\\n'
 rows=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -E "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:0000 0A ")
 printf '%s\\n' "$rows"
